@@ -3,7 +3,7 @@
 //! Input: a module, functions of it, and the name that a user asked for. Output: the places where the source function of
 //! that name is inlined: the instructions that come from one call of it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use anyhow::{Result, ensure};
 use wprof::{FrameSymbol, Module};
@@ -39,18 +39,23 @@ pub fn is_called(name: &str, asked: &str) -> bool {
 }
 
 /// Reports whether a function itself is what a user asked for, rather than one that a part of its name fits.
-pub fn has_function(functions: &[Named], asked: &str) -> bool {
+fn has_function(functions: &[Named], asked: &str) -> bool {
     let is_asked = |named: &Named| named.raw.as_deref() == Some(asked) || is_called(&named.shown(), asked);
     asked.parse::<u32>().is_ok() || functions.iter().any(is_asked)
 }
 
-/// Finds the source function that `asked` names and that is inlined into some of `functions`; `None` if there is none.
+/// Finds the source function that `asked` names and that is inlined into some of `functions`; `None` if there is none, or
+/// if one of `functions` itself is meant.
 ///
 /// # Errors
-/// Returns an error if several source functions have this name, or if a function exceeds a limit of the compiler.
-pub fn find(module: &Module, functions: &[u32], asked: &str) -> Result<Option<Inlined>> {
-    let mut search = Search { asked, shown: HashMap::new(), found: BTreeMap::new() };
-    for (order, &function) in functions.iter().enumerate() {
+/// Returns an error if several functions have this name or part of it, or if a function exceeds a limit of the compiler.
+pub fn find(module: &Module, functions: &[Named], asked: &str) -> Result<Option<Inlined>> {
+    if has_function(functions, asked) {
+        return Ok(None);
+    }
+    let others = functions.iter().map(Named::shown).filter(|name| name.contains(asked)).collect();
+    let mut search = Search { asked, others, shown: HashMap::new(), found: BTreeMap::new() };
+    for (order, function) in functions.iter().map(|function| function.index).enumerate() {
         let cfg = wprof_jit::cfg::build(module.info(), function)?;
         for offset in wprof_jit::cfg::instruction_offsets(module.info(), &cfg)? {
             search.add((order, function), offset, &module.symbols_at(offset));
@@ -62,8 +67,28 @@ pub fn find(module: &Module, functions: &[u32], asked: &str) -> Result<Option<In
 /// A call of an inlined function: the position of the function that contains it, its index, and the call.
 type Call = (usize, u32, String, Option<(String, u32)>);
 
+/// Checks that there is only one name.
+///
+/// # Errors
+/// Returns an error with the first names if there are several.
+pub fn check_only<'a>(names: impl Iterator<Item = &'a String>, asked: &str) -> Result<()> {
+    const LISTED: usize = 5;
+    let names: BTreeSet<&String> = names.collect();
+    let listed: Vec<String> = names.iter().take(LISTED).map(|name| names::beginning(name)).collect();
+    let more =
+        if names.len() > LISTED { format!("\n  and {} more", names.len() - LISTED) } else { String::new() };
+    ensure!(
+        names.len() < 2,
+        "`{asked}` matches several functions, of which some are inlined: give the whole name of one\n  {}{more}",
+        listed.join("\n  ")
+    );
+    Ok(())
+}
+
 struct Search<'a> {
     asked: &'a str,
+    /// The names of functions with code of their own of which it is a part.
+    others: BTreeSet<String>,
     /// Display names by name in the debug information, if they fit.
     shown: HashMap<String, Option<String>>,
     /// By display name and call, the offsets.
@@ -101,13 +126,15 @@ impl Search<'_> {
         let asked = self.asked;
         if self.found.keys().any(|name| is_called(name, asked)) {
             self.found.retain(|name, _| is_called(name, asked));
+            self.others.clear();
         }
-        let names: Vec<&str> = self.found.keys().map(String::as_str).take(5).collect();
-        ensure!(
-            names.len() < 2,
-            "`{asked}` matches several inlined functions: give the whole name of one\n  {}",
-            names.join("\n  ")
-        );
+        if self.found.is_empty() {
+            return Ok(None);
+        }
+        check_only(self.others.iter().chain(self.found.keys()), asked)?;
+        if !self.others.is_empty() {
+            return Ok(None);
+        }
         let Some((name, calls)) = self.found.pop_first() else { return Ok(None) };
         let place = |((_, function, caller, site), mut offsets): (Call, Vec<u32>)| {
             offsets.sort_unstable();

@@ -10,6 +10,7 @@ mod commands;
 mod cost_model;
 mod disassembly;
 mod durations;
+mod fitted_name;
 mod html;
 mod inlined;
 mod modules;

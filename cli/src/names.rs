@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use wprof::Module;
 use wprof_profiler::{Callee, Profile};
 
-use crate::short_name;
+use crate::{fitted_name, short_name};
 
 /// Whether names are shown in full, a setting for the whole process.
 static IN_FULL: AtomicBool = AtomicBool::new(false);
@@ -25,7 +25,7 @@ pub fn are_in_full() -> bool {
 }
 
 /// The maximum number of candidates in an error message.
-const CANDIDATES: usize = 12;
+const CANDIDATES: usize = 5;
 
 /// A function that can be looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,12 @@ impl Named {
     /// Returns the display name.
     pub fn shown(&self) -> String {
         shown(self.index, self.raw.as_deref())
+    }
+
+    /// Reports whether `asked` is the whole name, in some form.
+    pub fn is_called(&self, asked: &str) -> bool {
+        let is_full = || full(self.index, self.raw.as_deref()) == asked;
+        self.raw.as_deref() == Some(asked) || self.shown() == asked || is_full()
     }
 }
 
@@ -152,16 +158,14 @@ pub fn find(functions: &[Named], asked: &str) -> Result<Named> {
             None => bail!("there is no function {index} here: it is imported, or it did not run"),
         }
     }
-    let is_full = |named: &Named| full(named.index, named.raw.as_deref()) == asked;
-    let whole =
-        |named: &&Named| named.raw.as_deref() == Some(asked) || named.shown() == asked || is_full(named);
+    let whole = |named: &&Named| named.is_called(asked);
     let part = |named: &&Named| named.shown().contains(asked);
     let mut found: Vec<&Named> = functions.iter().filter(whole).collect();
     if found.is_empty() {
         found = functions.iter().filter(part).collect();
     }
     match found[..] {
-        [] => bail!("no function is called `{asked}`: {}", advice(functions)),
+        [] => bail!("no function is called `{asked}`: {}", advice(functions, asked)),
         [only] => Ok(only.clone()),
         _ => bail!("`{asked}` matches several functions: give the index of one\n{}", list(&found)),
     }
@@ -180,12 +184,42 @@ pub fn find_inlined<T: Copy>(named: &[(T, String)], asked: &str) -> Option<Vec<T
     found.iter().all(|(_, name)| name == first).then(|| found.iter().map(|(of, _)| *of).collect())
 }
 
-fn advice(functions: &[Named]) -> String {
+fn advice(functions: &[Named], asked: &str) -> String {
     if functions.is_empty() {
         return "there are no functions here".to_owned();
     }
-    let all: Vec<&Named> = functions.iter().collect();
-    format!("give a name, a part of one, or an index\n{}", list(&all))
+    let mut similar: Vec<(usize, &Named)> = functions
+        .iter()
+        .filter_map(|function| Some((unlikeness(&function.shown(), asked)?, function)))
+        .collect();
+    similar.sort_by_key(|(unlikeness, _)| *unlikeness);
+    similar.truncate(CANDIDATES);
+    let similar: Vec<&Named> = similar.into_iter().map(|(_, function)| function).collect();
+    let advice = "give a name, a part of one, or an index";
+    if similar.is_empty() { advice.to_owned() } else { format!("{advice}; similar are\n{}", list(&similar)) }
+}
+
+/// Returns the number of letters by which the last part of a name differs from what was asked for; `None` if it is not
+/// similar. Capitals and small letters are the same.
+fn unlikeness(name: &str, asked: &str) -> Option<usize> {
+    let bare = short_name::bare(name).to_lowercase();
+    let (last, asked) = (bare.rsplit("::").next().unwrap_or_default(), asked.to_lowercase());
+    let asked = asked.rsplit("::").next().unwrap_or_default();
+    if bare.contains(asked) {
+        return Some(0);
+    }
+    // Levenshtein's distance, row by row.
+    let letters: Vec<char> = last.chars().collect();
+    let mut row: Vec<usize> = (0..=letters.len()).collect();
+    for (number, wanted) in asked.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], number + 1);
+        for (at, letter) in letters.iter().enumerate() {
+            let changed = diagonal + usize::from(*letter != wanted);
+            diagonal = row[at + 1];
+            row[at + 1] = changed.min(diagonal + 1).min(row[at] + 1);
+        }
+    }
+    row.last().copied().filter(|distance| 2 * distance <= asked.chars().count())
 }
 
 fn list(candidates: &[&Named]) -> String {
@@ -197,13 +231,10 @@ fn list(candidates: &[&Named]) -> String {
     lines.join("\n")
 }
 
-/// Returns the beginning of a name, long enough to tell it from others in a list.
-fn beginning(name: &str) -> String {
+/// Returns a name for a list of several, without some of its arguments if it is long.
+pub fn beginning(name: &str) -> String {
     const LONGEST: usize = 100;
-    match name.char_indices().nth(LONGEST) {
-        Some((end, _)) if !are_in_full() => format!("{}…", &name[..end]),
-        _ => name.to_owned(),
-    }
+    if are_in_full() { name.to_owned() } else { fitted_name::cut(name, LONGEST) }
 }
 
 #[cfg(test)]
@@ -227,8 +258,23 @@ mod tests {
     fn several_or_no_matches_list_candidates() {
         let error = |asked: &str| find(&functions(), asked).unwrap_err().to_string();
         assert!(error("add").contains("     3  add(int, int)\n       4  add_all"), "{}", error("add"));
-        assert!(error("sub").contains("     6  main"));
+        assert!(error("mian").contains("similar are\n       6  main"), "{}", error("mian"));
+        assert!(error("MAIN").ends_with("     6  main"), "{}", error("MAIN"));
+        assert!(error("sub").ends_with("give a name, a part of one, or an index"), "{}", error("sub"));
         assert!(error("99").contains("no function 99"));
+    }
+
+    #[test]
+    fn few_and_short_candidates_are_listed() {
+        let long = format!("f<{}>", "int, ".repeat(99));
+        let many: Vec<Named> =
+            (0..9).map(|index| Named { index, raw: Some(format!("{long}::g{index}()")) }).collect();
+        let error = find(&many, "g").unwrap_err().to_string();
+        assert!(error.lines().count() == 7 && error.ends_with("  and 4 more"), "{error}");
+        assert!(
+            error.contains("f<…>::g3()") && error.lines().all(|line| line.chars().count() < 110),
+            "{error}"
+        );
     }
 
     #[test]

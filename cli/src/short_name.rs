@@ -150,10 +150,14 @@ impl Parser<'_> {
     }
 
     fn write(&self, open: char, mut pieces: Vec<String>, text: &mut String) {
-        let of_template = open == '<' && text.ends_with(|last| is_letter(last) || last == ':');
+        let of_template =
+            open == '<' && (text.ends_with(|last| is_letter(last) || last == ':') || is_operator(text));
         if of_template && self.is_bare {
-            text.truncate(text.trim_end_matches("::").len());
+            text.truncate(text.trim_end().trim_end_matches("::").len());
             return;
+        }
+        if of_template {
+            remove_conditions(&mut pieces);
         }
         let template = text[start_of_path(text)..].to_owned();
         if of_template && template.starts_with("std::") {
@@ -225,9 +229,38 @@ impl Parser<'_> {
             text.push_str(pair);
             return;
         }
-        let end = self.rest.find(|c| !"<>=!+-*/%^&|~,".contains(c)).unwrap_or(self.rest.len());
-        text.push_str(&self.rest[..end]);
-        self.rest = &self.rest[end..];
+        if let Some(symbol) = OPERATORS.into_iter().find(|symbol| self.skip(symbol)) {
+            text.push_str(symbol);
+        }
+    }
+}
+
+/// The symbols of operators that are no brackets, a symbol before what it begins with.
+const OPERATORS: [&str; 37] = [
+    "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "++", "--", "+=", "-=", "*=",
+    "/=", "%=", "^=", "&=", "|=", "->", "<", ">", "=", "!", "+", "-", "*", "/", "%", "^", "&", "|", "~", ",",
+];
+
+/// Reports whether a name ends with the symbol of an operator, perhaps with a space behind.
+fn is_operator(text: &str) -> bool {
+    let path = text.trim_end().trim_end_matches(|c: char| "<>=!+-*/%^&|~,()[]".contains(c));
+    path.ends_with("operator") && path.len() < text.trim_end().len()
+}
+
+/// Removes the template arguments that only say on which condition there is a function, with their values, and what an
+/// empty list of arguments leaves.
+fn remove_conditions(pieces: &mut Vec<String>) {
+    let has_arguments = pieces.iter().any(|piece| !piece.is_empty());
+    pieces.retain(|piece| !has_arguments || !piece.is_empty());
+    let is_condition =
+        |piece: &String| piece.starts_with("std::enable_if<") || piece.starts_with("std::__enable_if_t<");
+    while let Some(at) = pieces.iter().skip(1).position(is_condition).map(|at| at + 1) {
+        pieces.remove(at);
+        // The demangler takes the type of a value for an argument of its own.
+        let is_value = pieces.get(at).is_some_and(|piece| piece.parse::<i64>().is_ok());
+        if is_value {
+            pieces.remove(at);
+        }
     }
 }
 
@@ -335,6 +368,18 @@ mod tests {
             ("operator new[](unsigned long)", "operator new[](unsigned long)"),
             ("operator delete(void*)", "operator delete(void*)"),
             ("std::ostream& std::operator<< <char>(int)", "std::operator<< <char>(int)"),
+            (
+                "bool std::__2::operator==<std::__2::allocator<char> >(std::__2::string const&, char const*)",
+                "std::operator==<std::allocator<char>>(std::string const&, char const*)",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn conditions_of_templates_are_left_out() {
+        check(&[
+            ("void f<int, std::__2::enable_if<true, int>::type, 0>(int)", "f<int>(int)"),
+            ("void f<std::__2::enable_if<true, int>::type>(int)", "f<std::enable_if<true, int>::type>(int)"),
         ]);
     }
 
@@ -382,11 +427,17 @@ mod tests {
             "std::vector<int, A>::operator[](unsigned long) const",
             "<alloc::vec::Vec<T> as core::ops::Index<I>>::index",
             "core::slice::sort::<u8>::merge",
+            "bool std::operator==<std::allocator<char>>(std::string const&, char const*)",
+            "std::operator<< <char>(int)",
+            "std::__tree<std::__value_type<std::string, int>, std::less<int>>::insert<int&>(int&)",
         ];
         let expected = [
             "std::vector::operator[]",
             "<alloc::vec::Vec as core::ops::Index>::index",
             "core::slice::sort::merge",
+            "std::operator==",
+            "std::operator<<",
+            "std::__tree::insert",
         ];
         assert_eq!(names.map(bare), expected);
     }

@@ -1,4 +1,4 @@
-// Two kinds of blocks are made in one loop: small ones that live for one round, and large ones of which every tenth is
+// Two kinds of blocks are made in one loop: small ones that live for one round, and large ones of which every hundredth is
 // never given back. The program knows what it has asked for and says so.
 #include <cstdint>
 #include <cstdio>
@@ -55,7 +55,7 @@ __attribute__((noinline)) static char *grow(char *text, size_t from, size_t to) 
 }
 
 int main(int argc, char **argv) {
-    int rounds = argc > 1 ? atoi(argv[1]) : 1000;
+    int rounds = argc > 1 ? atoi(argv[1]) : 1500000;
     Node *kept = nullptr;
     uint64_t sum = 0;
     for (int round = 0; round < rounds; round++) {
@@ -65,7 +65,7 @@ int main(int argc, char **argv) {
         text = grow(text, size, 2 * size);
         sum += uint8_t(text[0]);
         kept = keep(kept, 4096);
-        if (round % 10 != 0) kept = drop(kept);
+        if (round % 100 != 0) kept = drop(kept);
         gone(2 * size);
         free(text);
     }

@@ -54,13 +54,14 @@ pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
     modules::tell_missing_debug_info(Some(&module));
     let functions = names::of_profile(&profile);
     let path = args.module.path(&profile, &args.profile);
-    if args.path.is_none() && !inlined::has_function(&functions, &args.function) {
-        let ran: Vec<u32> = functions.iter().map(|function| function.index).collect();
-        if let Some(inlined) = inlined::find(&module, &ran, &args.function)? {
-            let mut page = Page::new(Screen::new(io::stdout(), color));
-            write_inlined(&mut page, View::new(&profile, Some(&module)), &inlined, Sources::new(&path))?;
-            return output::print(&page.into_text());
-        }
+    let inlined = match args.path {
+        None => inlined::find(&module, &functions, &args.function)?,
+        Some(_) => None,
+    };
+    if let Some(inlined) = inlined {
+        let mut page = Page::new(Screen::new(io::stdout(), color));
+        write_inlined(&mut page, View::new(&profile, Some(&module)), &inlined, Sources::new(&path))?;
+        return output::print(&page.into_text());
     }
     let found = names::find(&functions, &args.function);
     let found = match profile.bursts {

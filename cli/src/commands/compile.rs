@@ -50,7 +50,7 @@ pub fn execute(args: &CompileArgs) -> Result<()> {
     counted.configure(&mut config);
     config.sample_time(rate::choose(None, &counted)?);
     config.passes(args.passes.set());
-    args.reoptimize.configure(&mut config)?;
+    args.reoptimize.configure(&counted, &mut config)?;
     let engine = Engine::new(&config).map_err(modules::failure)?;
     let bytes = instrument::binary(&args.module)?;
     let own = OwnArtifacts::of_user().map_err(modules::failure)?;

@@ -55,14 +55,14 @@ pub struct DiffArgs {
     #[arg(long, requires = "fail_on")]
     insignificant: bool,
     /// Print all changes as JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with = "top")]
     json: bool,
 }
 
 pub fn execute(args: &DiffArgs, color: ColorChoice) -> Result<ExitCode> {
     let (mut before, mut after) = (super::read_profile(&args.before)?, super::read_profile(&args.after)?);
     share_names(&mut before, &mut after);
-    let comparison = progress::during("comparing the profiles", || Comparison::new(&before, &after));
+    let comparison = progress::during("comparing the profiles", || Comparison::of_amounts(&before, &after));
     let totals = comparison.totals();
     let exceeded = args.fail_on.iter().map(|threshold| threshold.exceeded(&totals));
     let exceeded: Vec<Option<&TotalChange>> = exceeded.collect::<Result<_>>()?;

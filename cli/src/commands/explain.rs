@@ -122,11 +122,8 @@ pub struct ExplainArgs {
 pub fn execute(args: &ExplainArgs) -> Result<()> {
     let module = modules::load(&modules::plain_engine()?, &args.module)?;
     let functions = names::of_module(&module);
-    if !inlined::has_function(&functions, &args.function) {
-        let all: Vec<u32> = functions.iter().map(|function| function.index).collect();
-        if let Some(found) = inlined::find(&module, &all, &args.function)? {
-            return explain_inlined(args, &module, &functions, &found);
-        }
+    if let Some(found) = inlined::find(&module, &functions, &args.function)? {
+        return explain_inlined(args, &module, &functions, &found);
     }
     let function = names::find(&functions, &args.function)?;
     output::print(&explained(args, &module, &function)?)

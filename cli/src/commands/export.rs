@@ -11,7 +11,8 @@ use wprof_profiler::{Profile, share_names};
 
 use crate::modules::ModuleOption;
 use crate::ownership::{Ownership, OwnershipArgs};
-use crate::render::runs;
+use crate::render::contexts::column_of;
+use crate::render::{runs, sample};
 use crate::{code_map, modules, names, output, progress};
 
 /// Formats.
@@ -119,7 +120,7 @@ pub fn execute(args: &ExportArgs) -> Result<()> {
     let exported = Exported::new(profile, args)?;
     if let Some(before) = before {
         let changes = exported.changes_since(before)?;
-        let about = exported.about();
+        let about = changes.samples.metrics.first().map_or_else(String::new, |metric| exported.about(metric));
         return write_to(&args.output, |out| export::write_differential_flamegraph(&changes, &about, out));
     }
     let write = || write_to(&args.output, |out| exported.write(args.to, out));
@@ -165,8 +166,11 @@ impl Exported {
         let (code, ownership) = code(&mut profile, args)?;
         let code = CodeMap { full_names: names::full_names(&profile), ..code };
         names::show_all(&mut profile);
-        let exported = Self { profile, code, ownership, metric: args.weight.clone() };
+        let mut exported = Self { profile, code, ownership, metric: args.weight.clone() };
         if args.to.is_of_one_metric() {
+            if exported.samples().metric(args.weight.as_deref()).is_none() {
+                exported.metric = args.weight.as_deref().map(|asked| column_of(asked).to_owned());
+            }
             exported.check_metric()?;
         }
         Ok(exported)
@@ -210,8 +214,16 @@ impl Exported {
         Samples::new(&self.profile, &self.code)
     }
 
+    /// Describes the program, when it first ran, and the size of the sample if the metric was counted in bursts only.
+    fn about(&self, metric: &Metric) -> String {
+        // Events are counted in all of the run.
+        let is_event = self.profile.events.iter().any(|event| event.name == metric.name);
+        let rate = self.profile.sampled().filter(|_| metric.unit == Unit::Count && !is_event);
+        format!("{}{}", self.about_run(), sample::mark(rate))
+    }
+
     /// Describes the program, and when it first ran.
-    fn about(&self) -> String {
+    fn about_run(&self) -> String {
         let program = Path::new(&self.profile.program).file_name().unwrap_or_default().to_string_lossy();
         let started = self.profile.runs.iter().map(|run| run.started).filter(|&started| started > 0).min();
         started.map_or_else(|| program.to_string(), |started| format!("{program}, {}", runs::date(started)))
@@ -222,12 +234,9 @@ impl Exported {
         let started = profile.runs.iter().map(|run| run.started).min().unwrap_or(0);
         match format {
             Format::Folded => self.write_metric(out, export::write_folded),
-            Format::Flamegraph => {
-                let about = self.about();
-                self.write_metric(out, |samples, metric, out| {
-                    export::write_flamegraph(samples, metric, &about, out)
-                })
-            }
+            Format::Flamegraph => self.write_metric(out, |samples, metric, out| {
+                export::write_flamegraph(samples, metric, &self.about(metric), out)
+            }),
             Format::Speedscope => export::write_speedscope(&self.samples(), &profile.program, out),
             Format::Pprof => export::write_pprof(&Samples::by_line(profile, code), profile, out),
             Format::Firefox => export::write_firefox(&self.samples(), started, out),
@@ -266,6 +275,10 @@ fn code(profile: &mut Profile, args: &ExportArgs) -> Result<(CodeMap, Ownership)
         let code = module.as_ref().map_or_else(|| Ok(CodeMap::default()), code)?;
         return Ok((code, Ownership::default()));
     }
+    ensure!(
+        profile.bursts.is_none() || profile.sampled().is_some_and(|rate| rate.counted >= rate.of),
+        "this is a sample, and what it did not see would stand there as not covered: count everything with `wprof run --exact`"
+    );
     ensure!(
         !profile.functions.is_empty(),
         "the profile has no counts of code: record one with `wprof run --collect edges`"

@@ -36,6 +36,13 @@ pub struct OverlapArgs {
 
 pub fn execute(args: &OverlapArgs, color: ColorChoice) -> Result<()> {
     let (complete, other) = (super::read_profile(&args.complete)?, super::read_profile(&args.other)?);
+    for (path, profile) in [(&args.complete, &complete), (&args.other, &other)] {
+        ensure!(
+            profile.bursts.is_none() || !profile.functions.is_empty(),
+            "{} is a sample without a burst, which has no shares: give one of a longer run, or of `wprof run --exact`",
+            path.display()
+        );
+    }
     let comparison = Comparison::new(&complete, &other);
     ensure!(
         comparison::can_overlap(&comparison),

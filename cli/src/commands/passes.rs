@@ -1,10 +1,13 @@
 //! `wprof passes`: lists what the compiler does beyond plain Cranelift.
 
+use std::io;
+
 use anyhow::Result;
 use clap::Args;
 use wprof::{Pass, PassSet};
 
 use crate::output;
+use crate::render::screen::{ColorChoice, Screen};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -24,11 +27,28 @@ pub struct PassesArgs {
 }
 
 pub fn execute(args: &PassesArgs) -> Result<()> {
-    let line = |&pass: &Pass| {
+    let width = Screen::new(io::stdout(), ColorChoice::Never).width;
+    let lines = |&pass: &Pass| {
         let on = functions(&args.passes, pass);
-        format!("{:<17}{on:<9} {:<13} {}\n", pass.name(), pass.stage(), pass.about())
+        let mut text = format!("{:<17}{on:<9} {:<13} ", pass.name(), pass.stage());
+        let begin = text.chars().count();
+        let mut column = begin;
+        for word in pass.about().split(' ') {
+            let length = word.chars().count();
+            // What does not fit goes on below.
+            if column > begin && column + 1 + length > width {
+                text += &format!("\n{}", " ".repeat(begin));
+                column = begin;
+            } else if column > begin {
+                text.push(' ');
+                column += 1;
+            }
+            text += word;
+            column += length;
+        }
+        text + "\n"
     };
-    output::print(&Pass::ALL.iter().map(line).collect::<String>())
+    output::print(&Pass::ALL.iter().map(lines).collect::<String>())
 }
 
 /// Returns the functions in which a pass is enabled.

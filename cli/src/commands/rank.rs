@@ -13,6 +13,7 @@ use crate::render::branches::way;
 use crate::render::numbers::{count_of, grouped};
 use crate::render::page::{Ink, Page, plain, span};
 use crate::render::path_text::{PathText, target};
+use crate::render::place;
 use crate::render::screen::{ColorChoice, Screen};
 use crate::render::table::{Side, Table};
 use crate::render::view::View;
@@ -148,7 +149,7 @@ fn write_suspect(page: &mut Page, view: &View<'_>, suspect: &Suspect) {
     let lines = match &suspect.predictor {
         Predictor::Edge(edge) => {
             let edge = &function.edges[edge.index()];
-            let place = view.place_of([&function.blocks[edge.from.index()]]);
+            let place = place::of_blocks(view, [&function.blocks[edge.from.index()]]);
             let text = format!("{} → {} ({})", edge.from, target(function, edge.to), way(edge.kind));
             vec![("edge", text), ("lines", place)]
         }

@@ -19,7 +19,7 @@ use crate::render::screen::{ColorChoice, Screen};
 use crate::render::view::View;
 use crate::render::{contexts, distribution, report, time};
 use crate::sources::Sources;
-use crate::{code_map, inlined, modules, output, progress, render};
+use crate::{code_map, inlined, modules, names, output, progress, render};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,6 +62,8 @@ pub struct ReportArgs {
     #[arg(long, conflicts_with = "sort", help_heading = help::VIEW)]
     cct: bool,
     /// Show who called a function, who called those callers, and so on
+    ///
+    /// A function counts with all that it calls; one that calls itself counts where it was first called.
     #[arg(long, value_name = "FUNC", conflicts_with_all = ["cct", "sort"], help_heading = help::VIEW)]
     callers: Option<String>,
     /// Show N rows in each table
@@ -89,7 +91,7 @@ pub struct ReportArgs {
     #[arg(help_heading = help::VIEW, hide_short_help = true)]
     distribution: bool,
     /// Write one self-contained HTML file for a browser; `-` is standard output
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["cct", "callers", "sort", "by", "interesting", "distribution", "json"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["cct", "callers", "sort", "by", "top", "least", "interesting", "distribution", "json"])]
     #[arg(value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
     html: Option<PathBuf>,
     /// With --html: show what changed since an earlier profile
@@ -97,7 +99,8 @@ pub struct ReportArgs {
     #[arg(value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
     diff: Option<PathBuf>,
     /// Print the profile as JSON, as `wprof export --to json`
-    #[arg(long, help_heading = help::OUTPUT)]
+    #[arg(long, conflicts_with_all = ["cct", "callers", "sort", "by", "top", "least", "interesting", "distribution"])]
+    #[arg(help_heading = help::OUTPUT)]
     json: bool,
     #[command(flatten)]
     ownership: OwnershipArgs,
@@ -168,8 +171,9 @@ fn write_places(args: &ReportArgs, page: &mut Page, view: &View<'_>) -> Result<b
     let is_by_instructions = args.by.as_deref().is_none_or(|by| by == INSTRUCTIONS);
     let asked = args.callers.as_ref().filter(|_| is_by_instructions);
     let Some((asked, module)) = asked.zip(view.module) else { return Ok(false) };
-    let ran: Vec<u32> = view.profile.functions.iter().map(|function| function.index).collect();
-    let Some(found) = inlined::find(module, &ran, asked)? else { return Ok(false) };
+    let Some(found) = inlined::find(module, &names::of_profile(view.profile), asked)? else {
+        return Ok(false);
+    };
     let ran: Vec<&FunctionProfile> = view.profile.functions.iter().collect();
     let code = code_map::of_instructions(module, &ran)?;
     let ops = render::inlined::ops(view.profile, &code, &found.places);

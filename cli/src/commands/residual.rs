@@ -86,7 +86,7 @@ pub struct ResidualArgs {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, help_heading = help::OUTPUT)]
     top: usize,
     /// Print all untested paths as one line of JSON
-    #[arg(long, help_heading = help::OUTPUT)]
+    #[arg(long, conflicts_with = "top", help_heading = help::OUTPUT)]
     json: bool,
     /// Count untested paths only: faster, but without totals; for use in the field
     #[arg(long, conflicts_with = "run", help_heading = help::SPEED)]
@@ -96,6 +96,7 @@ pub struct ResidualArgs {
 }
 
 pub fn execute(args: &ResidualArgs, color: ColorChoice) -> Result<ExitCode> {
+    args.program.tell_misplaced::<ResidualArgs>();
     if let Some(depth) = args.depth {
         return across_calls(args, depth, color);
     }

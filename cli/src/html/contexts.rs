@@ -77,7 +77,7 @@ impl Contexts {
         let none = ContextLog::default().tree();
         let time = profile.time.as_ref().filter(|time| time.total().samples > 0).map(TimeProfile::contexts);
         let tree = profile.contexts.as_ref().or(time.as_ref().map(|_| &none))?;
-        let comparison = before.map(|before| Comparison::new(before, profile));
+        let comparison = before.map(|before| Comparison::of_amounts(before, profile));
         let common = comparison.and_then(|comparison| comparison.stacks());
         let weights_before = match (&common, before) {
             (Some(_), Some(before)) => figures::of_contexts(before),

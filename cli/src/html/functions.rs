@@ -109,7 +109,8 @@ impl Column {
 }
 
 fn rows(profile: &Profile, before: Option<&Profile>) -> Vec<Row> {
-    let changes = before.map(|before| Comparison::new(before, profile).functions()).unwrap_or_default();
+    let changes =
+        before.map(|before| Comparison::of_amounts(before, profile).functions()).unwrap_or_default();
     let partners: HashMap<Option<u32>, Option<u32>> =
         changes.iter().map(|change| (change.index_after, change.index_before)).collect();
     let ran = profile.functions.iter().map(|function| function.index);

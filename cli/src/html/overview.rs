@@ -7,9 +7,10 @@ use wprof_profiler::{
 };
 
 use crate::names;
+use crate::render::place;
 use crate::render::time::{self, LineTime};
 use crate::render::view::View;
-use crate::render::{runs, sample};
+use crate::render::{lines, runs, sample};
 
 /// The number of hottest loops and paths that are listed.
 const HOTTEST: usize = 12;
@@ -36,6 +37,8 @@ pub struct Overview {
     /// Sampled time, if there is any.
     time: Option<Timed>,
     lines: Vec<LineShape>,
+    /// The lines with most instructions, if all are counted and there is no time.
+    lines_by_instructions: Vec<LineOpsShape>,
     instructions: u64,
     calls: u64,
     /// The number of functions with a body, and the number of those that ran.
@@ -112,6 +115,13 @@ impl LineShape {
     }
 }
 
+/// A source line and its instructions.
+#[derive(Debug, Serialize)]
+struct LineOpsShape {
+    place: String,
+    ops: u64,
+}
+
 /// The cost of a placement of counters.
 #[derive(Debug, Serialize)]
 struct Cost {
@@ -149,6 +159,10 @@ impl Overview {
             is_selected: are_all(FigureKind::Selected),
             time: time::sampled(view).map(TimeProfile::total),
             lines: time::hottest_lines(view, HOTTEST).into_iter().map(LineShape::new).collect(),
+            lines_by_instructions: lines::hottest(view, HOTTEST)
+                .into_iter()
+                .map(|found| LineOpsShape { place: found.line, ops: found.ops })
+                .collect(),
             instructions: view.ops,
             calls: profile.calls(),
             functions: profile.code.functions,
@@ -199,7 +213,7 @@ impl LoopShape {
         Self {
             function: *function,
             header: found.header.0,
-            place: view.place_of(header),
+            place: place::of_blocks(view, header),
             entries: found.entries,
             iterations: found.iterations,
             ops: found.ops,
@@ -215,7 +229,7 @@ impl PathShape {
 
 impl Before {
     fn new(before: &Profile, profile: &Profile) -> Self {
-        let comparison = Comparison::new(before, profile);
+        let comparison = Comparison::of_amounts(before, profile);
         Self {
             program: names::harmless(&before.program),
             date: before.runs.first().map_or_else(String::new, |run| runs::date(run.started)),

@@ -2,6 +2,7 @@
 
 use super::numbers::{grouped, percent};
 use super::page::{Ink, plain, span};
+use super::place;
 use super::table::{Side, Table};
 use super::view::View;
 
@@ -24,7 +25,7 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
             plain(grouped(hot.count)),
             plain(hot.paths.map(grouped).unwrap_or_default()),
             plain(hot.block.to_string()),
-            plain(view.place_of(found)),
+            plain(place::of_blocks(view, found)),
             span(view.name(hot.function), Ink::Name),
         ]);
     }

@@ -43,6 +43,9 @@ pub fn write_changes(
             page.line(&[plain(format!("  {name}: {unseen}"))]);
         }
     }
+    if !comparison.has_code() {
+        page.line(&[plain("  code is not compared, only time and host calls: too little was seen")]);
+    }
     let mut totals = table("in all");
     for found in comparison.totals() {
         let shown = if found.name == "time" { duration } else { grouped };

@@ -8,6 +8,7 @@ use super::page::{Ink, Page, Span, plain, span};
 use super::sample;
 use super::table::{Side, Table};
 use super::view::View;
+use crate::inlined::check_only;
 use crate::names;
 
 /// The indentation of one level of the tree.
@@ -35,6 +36,17 @@ enum Kind {
     Time,
     /// Another counted quantity.
     Other,
+}
+
+/// Returns the name of the figures that `--collect` with this value gives.
+pub fn column_of(collected: &str) -> &str {
+    match collected {
+        "energy" => "picojoules",
+        "cache" => "cache-misses",
+        "branches" => "mispredictions",
+        "allocations" => "allocated-bytes",
+        other => other,
+    }
 }
 
 impl Weights {
@@ -65,6 +77,8 @@ impl Weights {
         if name == "calls" {
             return Ok(Self::calls(tree));
         }
+        let is_there = tree.metrics.iter().any(|metric| metric.name == name);
+        let name = if is_there { name } else { column_of(name) };
         let instructions = profile.instructions_in_contexts();
         let metrics = tree.metrics.iter().enumerate().filter(|(_, metric)| metric.name != INSTRUCTIONS);
         let mut known: Vec<(&str, Vec<u64>)> =
@@ -98,12 +112,12 @@ impl Weights {
         self.kind == Kind::Other
     }
 
-    /// Returns the title of a column of weights.
-    fn title(&self) -> &'static str {
+    /// Returns the title of a column of weights of a function, and these weights by record: its calls, or else what it
+    /// weighs with its callees.
+    fn of_routines(&self, tree: &ContextTree, routines: &[u32]) -> (&'static str, Vec<u64>) {
         match self.kind {
-            Kind::Calls => "calls",
-            Kind::Time => "time",
-            Kind::Other => "amount",
+            Kind::Calls => ("calls", self.of_records.clone()),
+            Kind::Time | Kind::Other => ("with callees", tree.outermost(routines, &self.of_records)),
         }
     }
 
@@ -158,7 +172,7 @@ pub fn tree(view: &View<'_>, tree: &ContextTree, weights: &Weights, share: f64) 
 }
 
 /// Returns the callers of some routines, which are treated as one, each below its callee; limited to callers that
-/// account for at least `share` of the routines' weight.
+/// account for at least `share` of the routines' calls, or of what the routines weigh with their callees.
 pub fn callers(
     view: &View<'_>,
     tree: &ContextTree,
@@ -166,16 +180,17 @@ pub fn callers(
     routines: &[u32],
     share: f64,
 ) -> Table {
-    let own = &weights.of_records;
-    let of_routine = tree.records.iter().zip(own).filter(|(record, _)| routines.contains(&record.routine));
+    let (title, of_records) = weights.of_routines(tree, routines);
+    let of_routine = tree.records.iter().zip(&of_records);
+    let of_routine = of_routine.filter(|(record, _)| routines.contains(&record.routine));
     let all = of_routine.map(|(_, weight)| *weight).fold(0, u64::saturating_add);
     let mut table = Table::new(&[
-        (weights.title(), Side::Right),
+        (title, Side::Right),
         ("share", Side::Right),
         ("calls at", Side::Place),
         ("called by", Side::Left),
     ]);
-    for row in tree.callers(routines, own, least(all, share)) {
+    for row in tree.callers(routines, &of_records, least(all, share)) {
         let callee = &tree.routines[row.routine as usize].callee;
         let at = match row.depth {
             0 => String::new(),
@@ -292,6 +307,15 @@ pub fn find(tree: &ContextTree, asked: &str) -> anyhow::Result<Vec<u32>> {
             format!("`{asked}` matches several inlined functions: give the whole name of one")
         });
     }
+    let is_whole = |function: &names::Named| function.is_called(asked) || is_called(&function.shown());
+    if !functions.iter().any(is_whole) && asked.parse::<u32>().is_err() {
+        let own: Vec<String> =
+            functions.iter().map(names::Named::shown).filter(|name| name.contains(asked)).collect();
+        let parts = inlined.iter().map(|(_, name)| name).filter(|name| name.contains(asked));
+        if !own.is_empty() && parts.clone().next().is_some() {
+            check_only(own.iter().chain(parts), asked)?;
+        }
+    }
     let found = match names::find(&functions, asked) {
         Ok(found) => found,
         Err(error) => return names::find_inlined(&inlined, asked).ok_or(error),
@@ -330,6 +354,11 @@ fn name(callee: &Callee, depth: u32, mark: &str) -> Span {
 /// Returns the display name of a callee.
 pub fn shown(callee: &Callee) -> String {
     with_names(callee, names::of_symbol)
+}
+
+/// Returns the display name of a callee without any arguments, for use in a remark.
+pub fn bare(callee: &Callee) -> String {
+    with_names(callee, names::bare)
 }
 
 /// Returns the full name of a callee.

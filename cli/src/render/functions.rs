@@ -5,6 +5,7 @@ use wprof_profiler::{FunctionProfile, Share, Shares};
 
 use super::numbers::{average, grouped, percent, share};
 use super::page::{Ink, Span, plain, span};
+use super::place;
 use super::screen::Screen;
 use super::table::{Side, Table};
 use super::time;
@@ -43,7 +44,9 @@ pub fn table(view: &View<'_>, order: Order, limit: usize, screen: Screen) -> Tab
         let mut row = figures(view, function, sampled);
         // Looking up a line takes milliseconds.
         let details = match screen.is_wide {
-            true => [per_call(function), function.index.to_string(), view.place_of(&function.blocks)],
+            true => {
+                [per_call(function), function.index.to_string(), place::of_blocks(view, &function.blocks)]
+            }
             false => Default::default(),
         };
         row.extend(details.map(|text| span(text, Ink::Faint)));

@@ -2,6 +2,7 @@
 
 use super::numbers::{average, grouped, percent};
 use super::page::{Ink, plain, span};
+use super::place;
 use super::screen::Screen;
 use super::table::{Side, Table};
 use super::view::View;
@@ -28,7 +29,7 @@ pub fn table(view: &View<'_>, limit: usize, screen: Screen) -> Table {
             plain(found.entries.map(grouped).unwrap_or_default()),
             plain(found.average_trips().map(average).unwrap_or_default()),
             span(depth, Ink::Faint),
-            plain(view.place_of(in_loop)),
+            plain(place::of_blocks(view, in_loop)),
             span(view.name(hot.function), Ink::Name),
         ]);
     }

@@ -20,6 +20,7 @@ pub mod functions;
 pub mod host_calls;
 pub mod inlined;
 pub mod interesting;
+pub mod lines;
 pub mod live;
 pub mod loops;
 pub mod metrics;

@@ -6,6 +6,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::screen::Screen;
 use super::table::Table;
+use crate::fitted_name;
 
 /// The role of a piece of text, which decides its colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,9 +76,10 @@ impl Span {
         self.text.width()
     }
 
-    /// Cuts the text to at most `width` columns.
+    /// Cuts the text to at most `width` columns: in names of functions arguments give way first.
     pub fn cut(&self, width: usize) -> Self {
-        span(fit(&self.text, width, true), self.ink)
+        let shorter = (self.ink == Ink::Name).then(|| fitted_name::fitted(&self.text, width));
+        span(fit(shorter.as_ref().unwrap_or(&self.text), width, true), self.ink)
     }
 
     /// Reports whether the text is empty.
@@ -123,7 +125,7 @@ impl Page {
     /// Adds a table, indented by two columns.
     pub fn table(&mut self, table: &Table) {
         const MARGIN: usize = 2;
-        let room = if self.screen.cut { self.screen.width.saturating_sub(MARGIN) } else { usize::MAX };
+        let room = self.screen.cut.then(|| self.screen.width.saturating_sub(MARGIN));
         for line in table.lines(room) {
             let mut spans = vec![plain("  ")];
             spans.extend(line);

@@ -5,6 +5,7 @@ use wprof_profiler::{
 };
 
 use super::branches::way;
+use super::place;
 use super::view::View;
 use crate::names;
 
@@ -61,9 +62,9 @@ pub fn shown(view: &View<'_>, function: &FunctionProfile, blocks: &[BlockId]) ->
 /// Returns the places of a block in the source: one for each piece of a supergraph's.
 pub fn places(view: &View<'_>, function: &FunctionProfile, block: BlockId) -> Vec<String> {
     let own = function.blocks[block.index()];
-    let Some((_, graph)) = graph(view, function.index) else { return vec![view.place_of([&own])] };
+    let Some((_, graph)) = graph(view, function.index) else { return vec![place::of_blocks(view, [&own])] };
     let pieces = graph.pieces[block.index()].iter().filter(|piece| piece.ops > 0);
-    pieces.map(|piece| view.place_of([&BlockProfile { code: piece.code, ops: piece.ops }])).collect()
+    pieces.map(|piece| place::of_blocks(view, [&BlockProfile { code: piece.code, ops: piece.ops }])).collect()
 }
 
 /// Returns the supergraph of a function, if the profile's functions are supergraphs.

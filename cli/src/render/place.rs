@@ -1,5 +1,7 @@
 //! Source places of code, with their owners.
 
+use wprof_profiler::BlockProfile;
+
 use super::view::{SourceLine, View};
 use crate::names;
 
@@ -59,4 +61,28 @@ pub fn place_at(view: &View<'_>, offset: u32) -> Place {
     let lines = symbols.iter().skip(own.unwrap_or(0)).filter_map(place).collect();
     // A line of a library already names the library.
     Place { lines, library: library.filter(|_| own.is_some()), is_own: own.is_some() }
+}
+
+/// The maximum number of bytes of code that are looked up to find a line.
+const MOST_LOOKUPS: usize = 200;
+
+/// Returns the first place of some blocks in the program's own source, also where they are inlined, or else the first in a
+/// library, or else the offset where they begin.
+pub fn of_blocks<'b>(view: &View<'_>, blocks: impl IntoIterator<Item = &'b BlockProfile>) -> String {
+    let mut blocks = blocks.into_iter().map(|block| block.code).peekable();
+    let start = blocks.peek().map_or(0, |code| code.start);
+    let mut of_library = None;
+    // Compilers give some instructions no line.
+    for offset in blocks.flat_map(|code| code.start..code.end).take(MOST_LOOKUPS) {
+        // There the line of what the code is inlined into says little.
+        if view.line(offset).is_none() {
+            continue;
+        }
+        let Place { lines, is_own, .. } = place_at(view, offset);
+        match lines.into_iter().next() {
+            Some(line) if is_own => return line.to_string(),
+            line => of_library = of_library.or(line),
+        }
+    }
+    of_library.map_or_else(|| format!("{start:#x}"), |line| line.to_string())
 }

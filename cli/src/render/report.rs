@@ -11,7 +11,7 @@ use super::table::Table;
 use super::view::View;
 use super::{
     allocations, blocks, branches, call_targets, contexts, counters, events, extended_paths, flow,
-    host_calls, interesting, loops, predicted, runs, sample, summary, time, time_loops, totals, tries,
+    host_calls, interesting, lines, loops, predicted, runs, sample, summary, time, time_loops, totals, tries,
 };
 
 /// Writes the report, `top` rows in each table; functions in the given order, or in both orders. A path is hot if it
@@ -37,6 +37,7 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>,
     section(page, "Loops by time", &time_loops::table(view, top, screen));
     write_allocations(page, view, top);
     section(page, "Mispredicted branches", &predicted::branches(view, top));
+    section(page, "Lines by instructions", &lines::table(view, top));
     section(page, "Lines by mispredictions", &predicted::lines(view, top));
     sampled_section(page, view, "Hottest loops", &loops::table(view, top, screen));
     write_paths(page, view, top);

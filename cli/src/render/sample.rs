@@ -79,15 +79,16 @@ pub fn is_too_small_for_places(bursts: u64, rate: Rate) -> bool {
 /// Returns advice about a sample that is too small to be reliable.
 pub fn advice(profile: &Profile) -> Option<String> {
     // Of a sample that is most of the run little is left to chance.
-    about(profile.bursts?, profile.effective_bursts())
+    about(profile.bursts?, profile.effective_bursts(), 100.0 * profile.most_left_out())
 }
 
-/// Returns advice about a number of bursts that are as good a sample as `enough` would be of a run without end.
-fn about(bursts: u64, enough: f64) -> Option<String> {
+/// Returns advice about a number of bursts that are as good a sample as `enough` would be of a run without end, and left out
+/// at most `most` percent of the run.
+fn about(bursts: u64, enough: f64, most: f64) -> Option<String> {
     if bursts == 0 {
         return Some("`wprof run --exact` counts everything, in short runs too".to_owned());
     }
-    let (bursts, points) = (count_of(bursts, "burst"), uncertainty(enough));
+    let (bursts, points) = (count_of(bursts, "burst"), uncertainty(enough).min(most));
     (enough < ENOUGH).then(|| {
         format!(
             "only {bursts}: shares may be wrong by {points:.0} points; `wprof run --exact` counts everything"
@@ -138,10 +139,18 @@ mod tests {
 
     #[test]
     fn small_samples_say_how_wrong_they_may_be() {
-        assert!(about(25, 25.0).is_some_and(|text| text.contains("25 bursts: shares may be wrong by 20 ")));
-        assert!(about(1, 10.0).is_some_and(|text| text.contains("1 burst: shares may be wrong by 31 ")));
-        assert!(about(0, 0.0).is_some_and(|text| text.contains("`wprof run --exact`")));
-        assert_eq!([about(100, 100.0), about(1, 1000.0), about(1, f64::INFINITY)], [None, None, None]);
+        assert!(
+            about(25, 25.0, 100.0).is_some_and(|text| text.contains("25 bursts: shares may be wrong by 20 "))
+        );
+        assert!(
+            about(1, 10.0, 100.0).is_some_and(|text| text.contains("1 burst: shares may be wrong by 31 "))
+        );
+        assert!(about(1, 29.0, 6.6).is_some_and(|text| text.contains("1 burst: shares may be wrong by 7 ")));
+        assert!(about(0, 0.0, 100.0).is_some_and(|text| text.contains("`wprof run --exact`")));
+        assert_eq!(
+            [about(100, 100.0, 99.0), about(1, 1000.0, 0.1), about(1, f64::INFINITY, 0.0)],
+            [None, None, None]
+        );
         let samples = [(1, 4), (9, 1), (10, 1), (1, 5), (1, 10)];
         let too_small =
             samples.map(|(bursts, counted)| is_too_small_for_places(bursts, Rate { counted, of: 10 }));

@@ -9,7 +9,7 @@ use super::paths::Paths;
 use super::table::Table;
 use super::view::View;
 use super::{
-    allocations, blocks, contexts, counters, events, extended_paths, flow, host_calls, loops, metrics,
+    allocations, blocks, contexts, counters, events, extended_paths, flow, host_calls, lines, loops, metrics,
     predicted, sample, time,
 };
 
@@ -56,7 +56,7 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
     metrics::write_brief(page, view, HOT);
     host_calls::write_brief(page, view.profile);
     let functions = functions::table(view, Order::Instructions, FUNCTIONS, page.screen());
-    write_tables(page, &[functions]);
+    write_tables(page, &[functions, lines::table(view, FUNCTIONS)]);
     let sample = view.profile.bursts.zip(view.sampled());
     match sample.is_some_and(|(bursts, rate)| sample::is_too_small_for_places(bursts, rate)) {
         false => write_places(page, view),

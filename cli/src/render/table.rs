@@ -23,6 +23,9 @@ pub struct Table {
 /// The gap between columns.
 const GAP: &str = "  ";
 
+/// The width to which names are padded where they are not cut.
+const MOST_PADDED: usize = 60;
+
 /// The width below which names and places are not cut.
 const NARROWEST: usize = 12;
 
@@ -43,12 +46,14 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Returns the lines for `room` columns, titles first unless all are empty. Empty columns are left out.
-    pub fn lines(&self, room: usize) -> Vec<Vec<Span>> {
+    /// Returns the lines for `room` columns, titles first unless all are empty. Empty columns are left out. Without a
+    /// limit of the room names may be longer than any line of a screen, so nothing is aligned behind them.
+    pub fn lines(&self, room: Option<usize>) -> Vec<Vec<Span>> {
         let titles = self.titles.iter().map(|&(title, _)| span(title, Ink::Faint)).collect::<Vec<_>>();
         let with_titles = titles.iter().any(|title| !title.is_empty()).then_some(&titles);
-        let widths = self.widths(room);
-        with_titles.into_iter().chain(&self.rows).map(|row| self.aligned(row, &widths)).collect()
+        let widths = self.widths(room.unwrap_or(usize::MAX));
+        let most = if room.is_some() { usize::MAX } else { MOST_PADDED };
+        with_titles.into_iter().chain(&self.rows).map(|row| self.aligned(row, &widths, most)).collect()
     }
 
     /// Returns the widths of the columns; their sum fits the room if names and places can be cut far enough.
@@ -77,14 +82,16 @@ impl Table {
         if widest == 0 { 0 } else { widest.max(plain(self.titles[column].0).width()) }
     }
 
-    fn aligned(&self, row: &[Span], widths: &[usize]) -> Vec<Span> {
+    /// Returns the cells of a row; those of names are padded to `most` columns at most.
+    fn aligned(&self, row: &[Span], widths: &[usize], most: usize) -> Vec<Span> {
         let mut line = Vec::new();
         let columns = row.iter().zip(widths).zip(&self.titles).filter(|((_, width), _)| **width > 0);
         for ((cell, &width), &(_, side)) in columns {
             if !line.is_empty() {
                 line.push(plain(GAP));
             }
-            let padding = plain(" ".repeat(width.saturating_sub(cell.width())));
+            let padded = if side == Side::Right { width } else { width.min(most) };
+            let padding = plain(" ".repeat(padded.saturating_sub(cell.width())));
             match side {
                 Side::Left | Side::Place => line.extend([cell.cut(width), padding]),
                 Side::Right => line.extend([padding, cell.clone()]),
@@ -120,6 +127,19 @@ mod tests {
         let mut page = Page::new(Screen { width, cut: true, ..Screen::default() });
         page.table(&table);
         page.into_text().lines().nth(1).unwrap().to_owned()
+    }
+
+    #[test]
+    fn names_that_are_not_cut_are_not_padded_to_the_longest() {
+        let mut table = Table::new(&[("function", Side::Left), ("place", Side::Place)]);
+        for name in ["f".to_owned(), "g".repeat(1000)] {
+            table.row(vec![plain(name), plain("a.rs:1")]);
+        }
+        let mut page = Page::new(Screen { width: 120, cut: false, ..Screen::default() });
+        page.table(&table);
+        let text = page.into_text();
+        let widths: Vec<usize> = text.lines().map(str::len).collect();
+        assert!(widths[1] < 120 && widths[2] > 1000, "{text}");
     }
 
     #[test]

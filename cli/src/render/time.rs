@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use wprof_profiler::{Callee, Interval, PlaceTime, TimeProfile, Timed};
 
-use super::contexts::shown;
+use super::contexts::{bare, shown};
 use super::numbers::{count_of, duration, grouped, percent};
 use super::page::{Ink, Page, Span, plain, span};
-use super::place::{Line, Place, place_at};
+use super::place::{Line, Place, of_blocks, place_at};
 use super::screen::Screen;
 use super::table::{Side, Table};
 use super::view::{SourceLine, View};
@@ -85,7 +85,7 @@ fn details(view: &View<'_>, callee: &Callee, screen: Screen) -> [String; 4] {
     let function = view.profile.function(index);
     let counted = function.map(|function| [grouped(function.ops()), grouped(function.calls())]);
     let [ops, calls] = counted.unwrap_or_default();
-    let place = function.map(|function| view.place_of(&function.blocks)).unwrap_or_default();
+    let place = function.map(|function| of_blocks(view, &function.blocks)).unwrap_or_default();
     [ops, calls, index.to_string(), place]
 }
 
@@ -152,16 +152,17 @@ pub fn hottest_lines(view: &View<'_>, limit: usize) -> Vec<LineTime> {
             interval: Interval::of_share(found.own, all),
         }
     };
+    let is_of_library = |found: &PlaceTime<Line>| view.ownership.is_library(found.place.file());
+    let mut rows = time.places(|node| nodes[node].lines.clone());
     // A library's line that only calls others says nothing.
-    let leads =
-        |found: &PlaceTime<Line>| found.own.samples == 0 && view.ownership.is_library(found.place.file());
-    let (after, mut rows): (Vec<_>, Vec<_>) =
-        time.places(|node| nodes[node].lines.clone()).into_iter().partition(leads);
-    // All time may be the engine's, in a run that is over before its code is compiled; its callers would say nothing.
-    if rows.iter().chain(&after).all(|row| row.own.samples == 0) {
+    rows.retain(|row| row.own.samples > 0 || !is_of_library(row));
+    let known: u64 = rows.iter().map(|row| row.own.time_ns).sum();
+    // All time may be the engine's, in a run that is over before its code is compiled; its callers would say nothing. Nor
+    // do the lines of a C library say where a program spends its time that is built without lines itself.
+    let is_own = rows.iter().any(|row| !is_of_library(row));
+    if known == 0 || !is_own && known < all.time_ns / 2 {
         return Vec::new();
     }
-    rows.extend(after);
     rows.into_iter().take(limit).map(line).collect()
 }
 
@@ -181,7 +182,7 @@ fn lines_of_nodes(view: &View<'_>, time: &TimeProfile) -> Vec<Place> {
         let is_elsewhere = matches!(callee, Callee::Engine | Callee::Beyond);
         places.push(match caller {
             Some(caller) if !found.is_own && !is_elsewhere => {
-                Place { library: Some(found.library.unwrap_or_else(|| shown(callee))), ..caller.clone() }
+                Place { library: Some(found.library.unwrap_or_else(|| bare(callee))), ..caller.clone() }
             }
             _ => found,
         });

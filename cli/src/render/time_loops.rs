@@ -6,6 +6,7 @@ use wprof_profiler::{BlockId, BlockProfile, Callee, FunctionProfile, PlaceTime};
 
 use super::contexts::shown;
 use super::page::{Ink, plain, span};
+use super::place;
 use super::screen::Screen;
 use super::table::{Side, Table};
 use super::time::{figures, sampled};
@@ -43,7 +44,7 @@ pub fn table(view: &View<'_>, limit: usize, screen: Screen) -> Table {
         let is_it = |callee: &&Callee| matches!(callee, Callee::Function { index: of, .. } if *of == index);
         let name = time.callees.iter().find(is_it).map(shown).unwrap_or_default();
         let depth = if screen.is_wide { depth.to_string() } else { String::new() };
-        row.extend([span(depth, Ink::Faint), plain(view.place_of(blocks)), span(name, Ink::Name)]);
+        row.extend([span(depth, Ink::Faint), plain(place::of_blocks(view, blocks)), span(name, Ink::Name)]);
         table.row(row);
     }
     table

@@ -5,13 +5,10 @@
 use std::path::Path;
 
 use wprof::{FrameSymbol, Module};
-use wprof_profiler::{BlockProfile, FunctionProfile, Profile, Rate};
+use wprof_profiler::{FunctionProfile, Profile, Rate};
 
 use crate::names;
 use crate::ownership::{Ownership, USUAL};
-
-/// The maximum number of bytes of code that are looked up to find a line.
-const MOST_LOOKUPS: usize = 200;
 
 /// A profile to be shown.
 #[derive(Clone, Copy, Debug)]
@@ -77,18 +74,6 @@ impl<'a> View<'a> {
     /// Returns the source place of the code at `offset`, or else the offset.
     pub fn place(&self, offset: u32) -> String {
         self.line(offset).map_or_else(|| format!("{offset:#x}"), |line| line.to_string())
-    }
-
-    /// Returns the first source place of some blocks, or else the offset where they begin.
-    pub fn place_of<'b>(&self, blocks: impl IntoIterator<Item = &'b BlockProfile>) -> String {
-        let mut blocks = blocks.into_iter().map(|block| block.code).peekable();
-        let start = blocks.peek().map_or(0, |code| code.start);
-        // Compilers give some instructions no line.
-        let offsets = blocks.flat_map(|code| code.start..code.end).take(MOST_LOOKUPS);
-        offsets
-            .filter_map(|offset| self.line(offset))
-            .next()
-            .map_or_else(|| format!("{start:#x}"), |l| l.to_string())
     }
 
     /// Returns the source line of the code at `offset`.

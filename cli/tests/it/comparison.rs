@@ -179,4 +179,19 @@ fn samples_too_small_to_be_compared_are_told() {
     let told = "  after: nothing was seen; `wprof run --exact` counts everything";
     assert!(changes.starts_with(told), "{changes}");
     assert!(!changes.contains("before: "), "{changes}");
+    for changes in [changes, wprof(&["diff", &sampled, &exact]).succeeded()] {
+        assert!(
+            changes.contains("  code is not compared, only time and host calls: too little was seen\n"),
+            "{changes}"
+        );
+        assert!(!changes.contains("gone") && !changes.contains("instructions of"), "{changes}");
+    }
+    let threshold = wprof(&["diff", &exact, &sampled, "--fail-on", "instructions>+1%"]).failed();
+    assert!(threshold.contains("do not both have `instructions`"), "{threshold}");
+    let overlap = wprof(&["overlap", &exact, &sampled]).failed();
+    assert!(overlap.contains("sampled.wprof is a sample without a burst"), "{overlap}");
+    for profiles in [[&exact, &sampled], [&sampled, &exact]] {
+        let merge = wprof(&["merge", profiles[0], profiles[1], "-o", &folder.path("sum.wprof")]).failed();
+        assert!(merge.contains("one profile is exact and the other a sample"), "{merge}");
+    }
 }

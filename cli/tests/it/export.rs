@@ -74,6 +74,31 @@ fn weights_are_chosen_by_name() {
 }
 
 #[test]
+fn figures_of_a_sample_say_so_and_are_no_coverage() {
+    let folder = Folder::new();
+    let profile = folder.path("sample.wprof");
+    let run =
+        ["run", "-q", "--deterministic", "--burst", "100:10", "-o", &profile, &program("sort"), "300", "2"];
+    wprof(&run).succeeded();
+    let export = |to: &str| wprof(&["export", "--to", to, &profile]);
+    let csv = export("csv").succeeded();
+    let columns = |line: &str| line.split(',').count();
+    assert!(csv.lines().next().is_some_and(|titles| titles.ends_with(",line,counted_share")), "{csv}");
+    // Names of C functions have no commas.
+    assert!(
+        csv.lines().all(|line| columns(line) == 16) && csv.lines().any(|row| row.contains(",0.")),
+        "{csv}"
+    );
+    assert!(export("callgrind").succeeded().contains("\ndesc: Sample: instructions and calls are those of "));
+    let image = export("flamegraph").succeeded();
+    assert!(image.contains("% of the run) · instructions: "), "{}", &image[..2000.min(image.len())]);
+    for to in ["lcov", "cobertura"] {
+        let said = export(to).failed();
+        assert!(said.contains("this is a sample, and what it did not see would stand there"), "{said}");
+    }
+}
+
+#[test]
 fn coverage_without_source_lines_is_refused() {
     let folder = Folder::new();
     let said = wprof(&["export", "--to", "lcov", &folder.count_profile()]).failed();

@@ -19,6 +19,7 @@ mod explain;
 mod export;
 mod hints;
 mod html;
+mod idle_options;
 mod instrument;
 mod interrupt;
 mod invoke;

@@ -78,6 +78,20 @@ Calling contexts by cache-misses
     assert_eq!(record["metrics"][0], 100);
 }
 
+#[test]
+fn figures_are_found_by_what_was_collected() {
+    let folder = Folder::new();
+    let (module, profile) = (folder.file("strides.wat", STRIDES), folder.path("m.wprof"));
+    wprof(&["run", "-q", "-o", &profile, "--collect", "cct,energy", "--invoke", "walk", &module, "100"])
+        .succeeded();
+    for (collected, column) in [("energy", "picojoules"), ("cache", "cache-misses")] {
+        let tree = |by: &str| wprof(&["report", &profile, "--cct", "--by", by]).succeeded();
+        assert_eq!(tree(collected), tree(column));
+        let folded = |by: &str| wprof(&["export", "--to", "folded", "--weight", by, &profile]).succeeded();
+        assert_eq!(folded(collected), folded(column));
+    }
+}
+
 /// `leaf` goes one way when `odd` calls it, and the other when `even` does.
 const FLOW: &str = r#"(module
   (func $leaf (param i32) (if (i32.and (local.get 0) (i32.const 1)) (then (nop) (nop))))

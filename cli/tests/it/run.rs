@@ -156,6 +156,7 @@ fn a_program_can_be_stopped_at_any_instruction() {
     let said = stop("4");
     assert!(said.starts_with("wprof: stopped at instruction 4\n     0  is_odd  (0x"), "{said}");
     assert!(said.contains("     1  count  (0x"), "{said}");
+    assert!(said.contains("wprof: count.wat stopped at instruction 4 after "), "{said}");
     assert!(said.contains("  local 0  10: i32\n  operand 0  10: i32\n"), "{said}");
     let (once, again) = (stop("100"), stop("1_00"));
     let state = |said: &str| said.split_once("\n\n").map_or(said.to_owned(), |(state, _)| state.to_owned());

@@ -62,6 +62,10 @@ fn a_report_shows_time_then_instructions_then_calls() {
     assert!(run.is_some() && run < cold && cold < hot, "{tree}");
     let callers = wprof(&["report", &profile, "--callers", "hot"]).succeeded();
     assert!(from(&callers, "Callers by time").contains("  cold\n"), "{callers}");
+    // It only calls others, and counts with them.
+    let of_run = wprof(&["report", &profile, "--callers", "run"]).succeeded();
+    let row = from(&of_run, "Callers by time").lines().nth(2).unwrap_or_default();
+    assert!(row.ends_with(" run") && row.contains("  100%"), "{of_run}");
     let by_calls = wprof(&["report", &profile, "--callers", "hot", "--by", "calls"]).succeeded();
     assert!(from(&by_calls, "Callers by calls").contains("      1   100%"), "{by_calls}");
 }

@@ -14,7 +14,7 @@ use super::reoptimize::ReoptimizeArgs;
 use super::stubs::Stubs;
 use crate::commands::help;
 use crate::ownership::OwnershipArgs;
-use crate::{durations, sizes};
+use crate::{durations, output, sizes};
 
 /// The form of a file for perf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -131,10 +131,10 @@ pub struct RunArgs {
     pub extend: Option<Extension>,
     /// Sampling only: size of the table for paths of functions with too many for counters
     ///
-    /// The table has SETS sets, a power of two, of WAYS entries. Where a set is full the path that ran least gives way.
-    #[arg(long, value_name = "SETSxWAYS", default_value_t = TableShape::USUAL)]
-    #[arg(help_heading = help::SAMPLING, hide_short_help = true)]
-    pub path_table: TableShape,
+    /// The table has SETS sets, a power of two, of WAYS entries. Where a set is full the path that ran least gives way
+    /// [default: 16384x4]
+    #[arg(long, value_name = "SETSxWAYS", help_heading = help::SAMPLING, hide_short_help = true)]
+    pub path_table: Option<TableShape>,
     /// Sampling only: write what runs in each burst to a file, in order, for `wprof trace bursts`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = help::SAMPLING, hide_short_help = true)]
@@ -145,7 +145,7 @@ pub struct RunArgs {
     /// Write the profile to a file, for `wprof report` and `wprof view`
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
     pub output: Option<PathBuf>,
-    /// Print no summary
+    /// Print no summary, and no hints
     #[arg(short, long, conflicts_with = "verbose", help_heading = help::OUTPUT)]
     pub quiet: bool,
     /// Print more: what was compiled and optimized, and why
@@ -169,7 +169,7 @@ pub struct RunArgs {
     ///
     /// Each function is compiled when it is first called, without passes of wprof's own, tiers and guesses. No code is
     /// kept for other runs.
-    #[arg(long, conflicts_with_all = ["passes", "profile_use"], help_heading = help::SPEED, hide_short_help = true)]
+    #[arg(long, conflicts_with_all = ["passes", "profile_use", "prefetch", "without", "eager"], help_heading = help::SPEED, hide_short_help = true)]
     pub conservative: bool,
     /// Compile and optimize all functions before the program starts
     ///
@@ -282,16 +282,29 @@ impl ProgramArgs {
 
     /// The arguments after the module.
     pub fn rest(&self) -> &[String] {
-        &self.command[1..]
+        self.command.get(1..).unwrap_or_default()
     }
 
-    /// An option of ours that stands behind the module, and so is the program's.
-    pub fn misplaced(&self) -> Option<&str> {
-        let command = RunArgs::augment_args(clap::Command::new("run"));
-        let is_ours = |asked: &&String| {
-            let name =
-                asked.strip_prefix("--").map(|name| name.split_once('=').map_or(name, |(name, _)| name));
-            name.is_some_and(|name| command.get_arguments().any(|arg| arg.get_long() == Some(name)))
+    /// Tells of an option of a command that stands behind the module, and so is the program's.
+    pub fn tell_misplaced<A: Args>(&self) {
+        if let Some(option) = self.misplaced(&A::augment_args(clap::Command::new("wprof"))) {
+            output::tell_line(format_args!(
+                "wprof: the program gets {option}, as it stands behind the module: put what is for wprof before it"
+            ));
+        }
+    }
+
+    fn misplaced(&self, command: &clap::Command) -> Option<&str> {
+        let is_ours = |asked: &&String| match asked.strip_prefix("--") {
+            Some(name) => {
+                let name = name.split_once('=').map_or(name, |(name, _)| name);
+                command.get_arguments().any(|arg| arg.get_long() == Some(name))
+            }
+            None => {
+                let mut letters = asked.strip_prefix('-').unwrap_or_default().chars();
+                let letter = letters.next().filter(|_| letters.next().is_none());
+                letter.is_some() && command.get_arguments().any(|arg| arg.get_short() == letter)
+            }
         };
         self.rest().iter().take_while(|arg| *arg != "--").find(is_ours).map(String::as_str)
     }

@@ -1,5 +1,6 @@
 //! The end of a program: how it is recorded in the profile, reported to people, and returned to the caller.
 
+use std::io;
 use std::process::ExitCode;
 
 use wprof::{Error, ErrorKind, FrameInfo, FrameSymbol, Stop, StoppedValue, Trap};
@@ -8,7 +9,8 @@ use wprof_profiler::Ending;
 use super::collect::{Budget, Counted, Until};
 use super::program::Outcome;
 use crate::render::numbers::grouped;
-use crate::{names, output};
+use crate::render::screen::{ColorChoice, Screen};
+use crate::{fitted_name, names, output};
 
 /// The exit code that shells show for a process that aborted.
 const TRAPPED: u8 = 134;
@@ -16,6 +18,12 @@ const TRAPPED: u8 = 134;
 /// Numbers of innermost and of outermost frames that a backtrace shows.
 const INNER_FRAMES: usize = 12;
 const OUTER_FRAMES: usize = 4;
+
+/// The columns before a frame's name.
+const INDENT: usize = 8;
+
+/// The number of columns to which names and paths are not cut further.
+const SHORTEST: usize = 20;
 
 /// Returns how a run ended.
 pub fn classify(ended: &Result<(), Error>, signal: Option<i32>) -> Ending {
@@ -130,8 +138,10 @@ fn overdrawn(budget: &Budget, spent: u64) -> String {
     )
 }
 
-/// Formats the innermost and the outermost frames, each with its source lines.
+/// Formats the innermost and the outermost frames, each with its source lines, for standard error.
 fn backtrace(frames: &[FrameInfo]) -> String {
+    let screen = Screen::new(io::stderr(), ColorChoice::Never);
+    let width = if screen.cut { screen.width } else { usize::MAX };
     let hidden = INNER_FRAMES..frames.len().saturating_sub(OUTER_FRAMES);
     let mut text = String::new();
     for (index, frame) in frames.iter().enumerate() {
@@ -141,28 +151,62 @@ fn backtrace(frames: &[FrameInfo]) -> String {
             }
             continue;
         }
-        text += &format!("  {index:>4}  {}\n", line(frame));
+        text += &format!("  {index:>4}  {}\n", line(frame, width.saturating_sub(INDENT)));
     }
     text
 }
 
 /// Formats a frame: function, source line and offset, preceded by lines for functions inlined there.
-fn line(frame: &FrameInfo) -> String {
+fn line(frame: &FrameInfo, room: usize) -> String {
     let mut text = String::new();
     let symbols = frame.symbols();
     let mut places = symbols.iter().map(place);
     let inlined = symbols.len().saturating_sub(1);
     for (symbol, place) in symbols.iter().zip(places.by_ref()).take(inlined) {
-        let name = symbol.name().map(names::of_symbol);
-        text += &format!("{} (inlined){place}\n        ", name.unwrap_or_default());
+        let name = symbol.name().map(names::of_symbol).unwrap_or_default();
+        text += &fitting([&name, " (inlined)", &place, ""], room);
+        text += &format!("\n{:INDENT$}", "");
     }
     let name = names::shown(frame.func_index(), frame.func_name());
-    text + &format!("{name}{}  ({:#x})", places.next().unwrap_or_default(), frame.module_offset())
+    let offset = format!("  ({:#x})", frame.module_offset());
+    text + &fitting([&name, "", &places.next().unwrap_or_default(), &offset], room)
 }
 
+/// Joins a name, a remark, a place and an offset. Where there is no room for all the name is cut, then the beginning of
+/// the place, which tells less than its end.
+fn fitting([name, remark, place, offset]: [&str; 4], room: usize) -> String {
+    let length = |text: &str| text.chars().count();
+    let others = length(remark) + length(offset);
+    let name = fitted_name::cut(name, room.saturating_sub(others + length(place)).max(SHORTEST));
+    let most = room.saturating_sub(others + length(&name)).max(SHORTEST);
+    let place = match length(place).checked_sub(most) {
+        Some(excess @ 1..) => format!("  …{}", place.chars().skip(excess + 3).collect::<String>()),
+        _ => place.to_owned(),
+    };
+    format!("{name}{remark}{place}{offset}")
+}
+
+/// Formats a source line, behind two spaces.
 fn place(symbol: &FrameSymbol) -> String {
     match (symbol.file(), symbol.line()) {
         (Some(file), Some(line)) => format!("  {}:{line}", names::harmless(file)),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_give_way_to_places() {
+        let name = format!("std::function<{}>::call(int)", "int, ".repeat(50));
+        let text = |name: &str, place: &str, room| fitting([name, "", place, "  (0x12)"], room);
+        assert_eq!(text(&name, "  a.cpp:7", 60), "std::function<…>::call(int)  a.cpp:7  (0x12)");
+        assert_eq!(text("f", "  a.cpp:7", usize::MAX), "f  a.cpp:7  (0x12)");
+        let long = format!("  {}/a.cpp:7", "folder/".repeat(9));
+        let both = text(&name, &long, 70);
+        assert!(both.starts_with("std::function<…>") && both.ends_with("folder//a.cpp:7  (0x12)"), "{both}");
+        assert!(both.chars().count() <= 70 && both.contains("  …"), "{both}");
     }
 }

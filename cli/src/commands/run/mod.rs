@@ -30,7 +30,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use wprof::component::Component;
 use wprof::{Config, Engine, GcStatistics, Module, ProfilingConfig, ProfilingCost};
-use wprof_profiler::{Ending, Profile, Run};
+use wprof_profiler::{Ending, Profile, Run, TableShape};
 
 pub use args::{PassesArgs, ProgramArgs, RunArgs};
 pub use collect::{COLLECT_HELP, Counted, ProfileArgs};
@@ -60,10 +60,8 @@ pub fn serve(args: RunArgs, server: Server, color: ColorChoice) -> Result<ExitCo
 
 fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Result<ExitCode> {
     let mut counted = args.profile.counted(args.budget.as_ref(), args.until.as_ref())?;
-    if let Some(option) = args.program.misplaced().filter(|_| !args.quiet) {
-        output::tell_line(format_args!(
-            "wprof: the program gets {option}, as it stands behind the module: put what is for wprof before it"
-        ));
+    if !args.quiet {
+        args.program.tell_misplaced::<RunArgs>();
     }
     if let Some(path) = &args.output {
         check_output(path, &counted)?;
@@ -91,6 +89,10 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
     ensure!(
         args.extend.is_none() || is_sampled(&counted),
         "--extend needs sampling: leave out --exact, --profile and --collect"
+    );
+    ensure!(
+        args.path_table.is_none() || is_sampled(&counted),
+        "--path-table needs sampling: leave out --path-table, or --exact, --profile and --collect"
     );
     let bursts = args.bursts.as_deref().map(|path| burst_file(path, &counted)).transpose()?;
     let live = live(&args, &counted)?;
@@ -239,7 +241,8 @@ fn config(args: &RunArgs, counted: &Counted) -> Result<Config> {
     let mut config = if args.conservative { Config::conservative() } else { Config::new() };
     counted.configure(args.program.configure(&mut config));
     config.record_bursts(args.bursts.is_some()).trace_references(args.addresses);
-    config.extend_paths(args.extend).path_table(args.path_table).hash_ahead(wants_profile(args));
+    config.extend_paths(args.extend).path_table(args.path_table.unwrap_or(TableShape::USUAL));
+    config.hash_ahead(wants_profile(args));
     config.sample_time(rate::choose(args.rate, counted)?);
     if let Some(folder) = Config::default_code_cache().filter(|_| keeps_code(args, counted)) {
         config.code_cache(folder);
@@ -249,7 +252,7 @@ fn config(args: &RunArgs, counted: &Counted) -> Result<Config> {
     }
     if !args.conservative {
         config.passes(args.passes.set());
-        args.reoptimize.configure(&mut config)?;
+        args.reoptimize.configure(counted, &mut config)?;
     }
     Ok(config)
 }
@@ -334,7 +337,11 @@ fn summarize(
 ) {
     let name = args.program.module().file_name().unwrap_or_default().to_string_lossy().into_owned();
     let wall = duration(nanoseconds(outcome.wall));
-    let title = format!("{} {} after {wall}", names::harmless(&name), runs::ending(&outcome.ending));
+    let ending = match (&args.until, &outcome.stop) {
+        (Some(until), Some(_)) => format!("stopped at {until}"),
+        _ => runs::ending(&outcome.ending),
+    };
+    let title = format!("{} {ending} after {wall}", names::harmless(&name));
     match profile {
         Some(profile) => {
             let ownership = args.ownership.resolve(Some(module));

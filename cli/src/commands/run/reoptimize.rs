@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum, ValueHint};
-use wprof::{Config, Decision, Lanes, Module, Policy, Reoptimization, VectorizedLoop};
+use wprof::{Config, Decision, Lanes, Module, Policy, ProfilingConfig, Reoptimization, VectorizedLoop};
 use wprof_profiler::{FunctionProfile, Profile};
 
+use super::collect::Counted;
 use crate::commands::help;
 use crate::names;
 use crate::render::numbers::count_of;
@@ -60,6 +61,30 @@ impl ReoptimizeArgs {
         has(Optimization::All).then_some(policy)
     }
 
+    /// Checks that the options do something: code that counts exactly stays as it is, and without bursts only an earlier
+    /// profile says what to do.
+    fn check(&self, counted: &Counted) -> Result<()> {
+        let asked = [
+            ("--profile-use", self.profile_use.is_some()),
+            ("--prefetch", self.prefetch),
+            ("--without", !self.without.is_empty()),
+        ];
+        let asked = asked.into_iter().find_map(|(name, is_given)| is_given.then_some(name));
+        let Some(option) = asked else { return Ok(()) };
+        let is_exact = counted.is_on() && !matches!(counted.profiling, ProfilingConfig::Adaptive(_));
+        ensure!(
+            !is_exact,
+            "{option} is about code that a profile makes better, and code that counts exactly is left as it is: leave out \
+             {option}, or count by sampling or not at all, with --profile off"
+        );
+        ensure!(
+            counted.is_on() || self.profile_use.is_some(),
+            "{option} is about code that a profile makes better, and there is none: leave out {option} or --profile off, or add \
+             --profile-use"
+        );
+        Ok(())
+    }
+
     /// Returns the earlier profile, if one is given and is not empty. The profile of a run too short for a burst is
     /// empty; it is left out with a note.
     ///
@@ -68,7 +93,8 @@ impl ReoptimizeArgs {
     pub fn profile(&self) -> Result<Option<Arc<Profile>>> {
         let Some(path) = &self.profile_use else { return Ok(None) };
         let profile = crate::commands::read_profile(path)?;
-        if profile.functions.is_empty() {
+        // A sample of a longer run has functions; another profile without any counted something else.
+        if profile.functions.is_empty() && profile.bursts.is_some() {
             eprintln!(
                 "wprof: {} has no counts, as that run was too short: running without advice",
                 path.display()
@@ -77,7 +103,8 @@ impl ReoptimizeArgs {
         }
         ensure!(
             profile.functions.iter().any(FunctionProfile::has_edge_counts),
-            "{} has no edge counts: give a profile with paths or edges",
+            "{} has no counts of branches, which say what is hot: give a profile of sampling, or one with edges or paths in \
+             --collect",
             path.display()
         );
         Ok(Some(Arc::new(profile)))
@@ -86,8 +113,9 @@ impl ReoptimizeArgs {
     /// Applies the options to the engine's configuration.
     ///
     /// # Errors
-    /// Returns an error under the conditions of [`ReoptimizeArgs::profile`].
-    pub fn configure(&self, config: &mut Config) -> Result<()> {
+    /// Returns an error under the conditions of [`ReoptimizeArgs::profile`], or if an option would do nothing.
+    pub fn configure(&self, counted: &Counted, config: &mut Config) -> Result<()> {
+        self.check(counted)?;
         config.reoptimization(self.policy());
         if let Some(profile) = self.profile()? {
             config.profile_use(profile);

@@ -69,7 +69,7 @@ pub struct RecordArgs {
     /// Record the addresses of loads and stores too
     #[arg(long, help_heading = help::OUTPUT)]
     addresses: bool,
-    /// Print no summary
+    /// Print no summary, and no hints
     #[arg(short, long, help_heading = help::OUTPUT)]
     quiet: bool,
     /// Choose how branches are recorded
@@ -87,6 +87,9 @@ pub struct RecordArgs {
 }
 
 pub fn execute(args: &RecordArgs) -> Result<ExitCode> {
+    if !args.quiet {
+        args.program.tell_misplaced::<RecordArgs>();
+    }
     let engine = Engine::new(&config(args)?).map_err(modules::failure)?;
     let module = modules::load(&engine, args.program.module())?;
     let path = args.output.clone().unwrap_or_else(|| {

@@ -154,6 +154,8 @@ function hottest() {
     ["Lines by time", ["time", "", "±", "with callees", "line"], "rrrrl", overview.lines.map((found) =>
       [duration(found.own_ns), bar(found.own_ns, overview.time.time_ns), found.points.toFixed(1),
         percent(found.total_ns, overview.time.time_ns), found.place])],
+    ["Lines by instructions", ["instructions", "", "line"], "rrl", overview.lines_by_instructions.map((found) =>
+      [grouped(found.ops), bar(found.ops, all), found.place])],
     ...measured.map(heaviest),
     ["Hottest loops", ["instructions", "", "trips", "at", "function"], "rrrll", overview.loops.map((found) =>
       [grouped(found.ops), bar(found.ops, all), found.entries ? average(found.iterations / found.entries) : "", found.place,

@@ -1,5 +1,6 @@
 //! The options that shape what `--collect cache` and `--collect energy` simulate.
 
+use anyhow::{Result, ensure};
 use clap::Args;
 use wprof::Metric;
 use wprof_profiler::{AccessEnergy, CacheShape};
@@ -8,18 +9,19 @@ use crate::commands::help;
 use crate::sizes;
 
 /// The simulated cache, and what its accesses take.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct CacheArgs {
     /// Set the data cache that `--collect cache` simulates: its size, its ways, the bytes of a line
     ///
     /// A second level may follow behind a slash, as in `32K,8,64/1M,16,64`; then what it misses is measured as well
-    #[arg(long, value_name = "SIZE,WAYS,LINE", value_parser = levels, default_value = "32K,8,64")]
+    /// [default: 32K,8,64]
+    #[arg(long, value_name = "SIZE,WAYS,LINE", value_parser = levels)]
     #[arg(help_heading = help::PROFILE, hide_short_help = true)]
-    cache: Levels,
-    /// With --collect energy: set what an access to each level takes, in picojoules
-    #[arg(long, value_name = "FIRST,SECOND,MEMORY", value_parser = costs, default_value = "20,100,2000")]
+    cache: Option<Levels>,
+    /// With --collect energy: set what an access to each level takes, in picojoules [default: 20,100,2000]
+    #[arg(long, value_name = "FIRST,SECOND,MEMORY", value_parser = costs)]
     #[arg(help_heading = help::PROFILE, hide_short_help = true)]
-    energy: AccessEnergy,
+    energy: Option<AccessEnergy>,
 }
 
 /// The levels of a cache.
@@ -32,21 +34,35 @@ struct Levels {
 impl CacheArgs {
     /// Returns the metrics of misses.
     pub fn misses(&self) -> impl Iterator<Item = Metric> {
-        let second = self.cache.second.map(Metric::SecondLevelMisses);
-        [Metric::CacheMisses(self.cache.first)].into_iter().chain(second)
+        let Levels { first, second } = self.cache.unwrap_or_default();
+        [Metric::CacheMisses(first)].into_iter().chain(second.map(Metric::SecondLevelMisses))
     }
 
     /// Returns the metric of energy, and the metrics that it follows from.
     pub fn energy(&self) -> impl Iterator<Item = Metric> {
-        self.misses().chain([Metric::Energy(self.energy)])
+        self.misses().chain([Metric::Energy(self.energy.unwrap_or(AccessEnergy::USUAL))])
+    }
+
+    /// Checks that what is shaped is simulated: a cache, and energy with it.
+    ///
+    /// # Errors
+    /// Returns an error if an option would do nothing.
+    pub fn check(&self, has_cache: bool, has_energy: bool) -> Result<()> {
+        ensure!(
+            self.cache.is_none() || has_cache || has_energy,
+            "--cache shapes the cache that is simulated, and none is: add --collect cache, or leave out --cache"
+        );
+        ensure!(
+            self.energy.is_none() || has_energy,
+            "--energy says what an access takes, and energy is not measured: add --collect energy, or leave out --energy"
+        );
+        Ok(())
     }
 }
 
-#[cfg(test)]
-impl Default for CacheArgs {
+impl Default for Levels {
     fn default() -> Self {
-        let cache = Levels { first: CacheShape::USUAL, second: None };
-        Self { cache, energy: AccessEnergy::USUAL }
+        Self { first: CacheShape::USUAL, second: None }
     }
 }
 

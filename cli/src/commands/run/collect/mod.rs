@@ -214,6 +214,17 @@ impl ProfileArgs {
             mode != Mode::Off || self.collect.is_empty(),
             "--profile off counts nothing: leave out --collect, or --profile off"
         );
+        let has = |is: fn(&What) -> bool| self.wanted().any(is);
+        self.cache
+            .check(has(|what| matches!(what, What::Cache)), has(|what| matches!(what, What::Energy)))?;
+        let has_counters = mode == Mode::Exact
+            && (stops
+                || self.collect.is_empty()
+                || has(|what| !is_measured(what) && !matches!(what, What::Contexts { .. })));
+        ensure!(
+            self.weights.is_none() || has_counters,
+            "--weights places counters of code and events, and there are none: add --collect edges, or leave out --weights"
+        );
         let is_adaptive = mode == Mode::Adaptive;
         let is_timed = self.trigger != Trigger::Checks;
         let is_of_bursts = self.burst.is_some() || self.checks.is_some() || overhead.is_some() || is_timed;

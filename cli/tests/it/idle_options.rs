@@ -1,0 +1,67 @@
+//! No option is ignored without a word.
+
+use super::{COUNT, Folder, wprof};
+
+/// Commands with an option that would do nothing, and what is said of it: `GOOD` is an exact profile, `CONTEXTS` one
+/// without counts of code, `M` their module.
+const IDLE: [(&str, &str); 16] = [
+    ("run --exact --profile-use GOOD M", "--profile-use is about code that a profile makes better"),
+    ("run --exact --prefetch M", "--prefetch is about code that a profile makes better"),
+    ("run --collect cct --without inlining M", "--without is about code that a profile makes better"),
+    ("run --profile off --prefetch M", "leave out --prefetch or --profile off, or add --profile-use"),
+    ("run --profile off --profile-use CONTEXTS M", "contexts.wprof has no counts of branches"),
+    ("run --exact --path-table 128x4 M", "--path-table needs sampling"),
+    ("run --collect edges --cache 16K,4,64 M", "add --collect cache, or leave out --cache"),
+    ("run --collect cct,cache --energy 1,2,3 M", "add --collect energy, or leave out --energy"),
+    ("run --profile adaptive --weights GOOD M", "add --collect edges, or leave out --weights"),
+    ("run --collect cct --weights GOOD M", "add --collect edges, or leave out --weights"),
+    ("run --eager --conservative M", "cannot be used with"),
+    ("run --conservative --prefetch M", "cannot be used with"),
+    (
+        "compile --exact --profile-use GOOD -o OUT M",
+        "--profile-use is about code that a profile makes better",
+    ),
+    ("report GOOD --json --top 3", "cannot be used with"),
+    ("report GOOD --html OUT --top 3", "cannot be used with"),
+    ("diff GOOD GOOD --json --top 3", "cannot be used with"),
+];
+
+#[test]
+fn options_that_would_do_nothing_are_refused() {
+    let folder = Folder::new();
+    let (module, good, contexts) =
+        (folder.file("count.wat", COUNT), folder.count_profile(), folder.path("contexts.wprof"));
+    let run = ["run", "-q", "--collect", "cct,cycles", "-o", &contexts, "--invoke", "count", &module, "3"];
+    wprof(&run).succeeded();
+    for (command, said) in IDLE {
+        let place = |word: &str| match word {
+            "M" => module.clone(),
+            "GOOD" => good.clone(),
+            "CONTEXTS" => contexts.clone(),
+            "OUT" => folder.path("out"),
+            other => other.to_owned(),
+        };
+        let ran = wprof(&command.split(' ').map(place).collect::<Vec<_>>());
+        assert!(ran.code.is_some_and(|code| code != 0) && ran.err.contains(said), "{command}: {ran:?}");
+        assert!(!std::path::Path::new(&folder.path("out")).exists(), "{command}");
+    }
+}
+
+#[test]
+fn options_behind_the_module_are_told_also_short_ones() {
+    let folder = Folder::new();
+    let module = folder.file("main.wat", "(module (func (export \"_start\")))");
+    let told = |args: &[&str]| wprof(args).err.lines().next().unwrap_or_default().to_owned();
+    for option in ["-o", "-v", "--exact", "--burst=7:1"] {
+        let said = told(&["run", &module, "x", option, "f"]);
+        let expected = format!("wprof: the program gets {option}, as it stands behind the module");
+        assert!(said.starts_with(&expected), "{option}: {said}");
+    }
+    for others in ["-x", "-", "-of", "--other", "o"] {
+        let said = told(&["run", &module, others]);
+        assert!(!said.contains("behind the module"), "{others}: {said}");
+    }
+    let trace = folder.path("t.wtrace");
+    let said = told(&["trace", "record", "-o", &trace, &module, "--max-size", "1M"]);
+    assert!(said.contains("the program gets --max-size"), "{said}");
+}
