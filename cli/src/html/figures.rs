@@ -1,7 +1,7 @@
 //! The figures of each function.
 //!
 //! Input: a profile. Output: its figures, one column each, in the order of the menu: time in nanoseconds, instructions,
-//! calls, then other measurements.
+//! calls, then other measurements; time comes last if there are too few samples of it.
 //! Invariant: every function has its own figure, without callees. Figures with callees exist only where calling
 //! contexts are known; each call counts once, even if functions recurse.
 
@@ -36,7 +36,9 @@ pub struct ContextWeights {
 
 /// Returns all figures of a profile.
 pub fn of_functions(profile: &Profile) -> Vec<Figure> {
-    let mut figures: Vec<Figure> = profile.time.iter().filter_map(of_time).collect();
+    let time = profile.time.as_ref().and_then(of_time);
+    let (leading, trailing) = if profile.is_led_by_time() { (time, None) } else { (None, time) };
+    let mut figures: Vec<Figure> = leading.into_iter().collect();
     if !profile.functions.is_empty() {
         figures.push(counted(profile, "instructions", FunctionProfile::ops));
         figures.push(counted(profile, "calls", FunctionProfile::calls));
@@ -57,6 +59,7 @@ pub fn of_functions(profile: &Profile) -> Vec<Figure> {
             figures.push(counted(profile, &name, |function| along_paths(function, column)));
         }
     }
+    figures.extend(trailing);
     figures
 }
 

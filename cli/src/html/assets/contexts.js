@@ -47,7 +47,8 @@ class FlameGraph {
   firstName() {
     const names = this.stacks.weights.map((weight) => weight.name);
     if (this.stacks.weights.some((weight) => weight.before)) return steadiest(names);
-    return ["time", "cycles", "instructions", "calls"].find((name) => names.includes(name)) ?? names[0];
+    const isLeading = (name) => name !== "time" || MAIN.name === "time";
+    return ["time", "cycles", "instructions", "calls"].filter(isLeading).find((name) => names.includes(name)) ?? names[0];
   }
 
   notes() {

@@ -42,8 +42,10 @@ function selection(label, options, chosen, choose) {
 // A table of few rows; cells are text or elements, `sides` has an "r" for each column on the right.
 function smallTable(titles, sides, rows) {
   const cell = (name) => (content, at) => element(name, { class: sides[at] === "r" ? "number" : null }, content);
+  // A header without text would be announced as one.
+  const head = (title, at) => cell(title === "" ? "td" : "th")(title, at);
   return element("div", { class: "scroll" }, element("table", {},
-    element("thead", {}, element("tr", {}, titles.map(cell("th")))),
+    element("thead", {}, element("tr", {}, titles.map(head))),
     element("tbody", {}, rows.map((row) => element("tr", {}, row.map(cell("td")))))));
 }
 

@@ -61,7 +61,7 @@ class Graph {
     const counters = this.details.chords && element("button", { type: "button", "aria-pressed": false,
       title: "Edges that carry a counter when edges are counted: the chords of a spanning tree, here by the static estimate. The counts of all others follow.",
       onclick: () => counters.setAttribute("aria-pressed", this.canvas.classList.toggle("counters")) }, "Counters");
-    const zoom = [[1.25, "+", "Larger"], [0.8, "−", "Smaller"], [0, "Fit", "All of it at once"]].map(([factor, text, label]) =>
+    const zoom = [[1.25, "+", "Larger"], [0.8, "−", "Smaller"], [0, "Fit", "Fit all of it"]].map(([factor, text, label]) =>
       element("button", { type: "button", "aria-label": label, title: label, onclick: () => this.zoom(factor) }, text));
     return element("div", { class: "toolbar" }, element("h2", {}, "Control flow"), blocks, heats || null, counters,
       element("span", { class: "choice" }, zoom), this.note);

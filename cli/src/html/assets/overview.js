@@ -13,12 +13,14 @@ function findings() {
 
 const NOTABLE = 0.05;
 
+const portion = (name) => `${name} ${name === "time" ? "is" : "are"}`;
+
 function heaviestFunction() {
   const total = TOTALS.get(MAIN.name);
   const row = MAIN.own.indexOf(largest(MAIN.own));
   if (row < 0 || share(MAIN.own[row], total) < NOTABLE) return null;
   const place = functions.place[row];
-  return [element("b", {}, percent(MAIN.own[row], total)), ` of ${MAIN.name} are in `, functionLink(functions.index[row]),
+  return [element("b", {}, percent(MAIN.own[row], total)), ` of the ${portion(MAIN.name)} in `, functionLink(functions.index[row]),
     place ? ` (${place})` : "", "."];
 }
 
@@ -33,7 +35,7 @@ function heaviestCaller() {
   while (stack !== undefined && isMost(stacks.below[stack][0])) stack = stacks.below[stack][0];
   const index = stack === undefined ? null : stacks.function(stack);
   if (index === null || !isMost(stack) || stacks.below[stack].length === 0) return null;
-  return [element("b", {}, percent(stacks.widths[stack], stacks.total)), ` of ${weight.name} are under `, functionLink(index), ", with what it calls."];
+  return [element("b", {}, percent(stacks.widths[stack], stacks.total)), ` of the ${portion(weight.name)} under `, functionLink(index), ", with what it calls."];
 }
 
 function hottestLoop() {
@@ -41,7 +43,7 @@ function hottestLoop() {
   if (!found || share(found.ops, overview.instructions) < NOTABLE) return null;
   const trips = found.entries ? `, ${average(found.iterations / found.entries)} each time it is entered` : "";
   return ["The loop at ", element("code", {}, found.place), " in ", functionLink(found.function), ` went round ${grouped(found.iterations)} times${trips}: `,
-    element("b", {}, percent(found.ops, overview.instructions)), " of instructions."];
+    element("b", {}, percent(found.ops, overview.instructions)), " of the instructions."];
 }
 
 function mostCalledHost() {
@@ -104,7 +106,8 @@ function cards() {
   const card = (value, label, note) =>
     element("div", { class: "card" }, element("b", {}, value), element("span", {}, label), element("small", {}, note));
   const found = [];
-  if (overview.is_of_code) {
+  // A sample that saw nothing has nothing to tell of code.
+  if (overview.is_of_code && (overview.sampled === null || overview.instructions > 0)) {
     found.push(card(grouped(overview.instructions), "instructions", kindOfFigures()));
     found.push(card(grouped(overview.calls), "calls", `${grouped(overview.ran)} of ${countOf(overview.functions, "function")} ran`));
   }
@@ -126,7 +129,7 @@ function comparison() {
   const before = overview.before;
   if (!before) return null;
   const rows = before.totals.map(({ name, total }) =>
-    [name, grouped(total.before), grouped(total.after), element("span", changeClass(total), change(total.before, total.after))]);
+    [name, amount(name, total.before), amount(name, total.after), element("span", changeClass(total), change(total.before, total.after, name))]);
   const note = before.is_of_one_module ? "" : ", another build: functions are matched by name and shape";
   return element("div", { class: "panel comparison" }, element("h2", {}, "Compared with an earlier profile"),
     element("p", { class: "faint" }, `${before.program}, ${before.date}${note}`),
