@@ -14,12 +14,13 @@ The names are those of Wasmtime's package: an `Engine` compiles `Module`s, a `St
 [{'index': 0, 'name': 'f', 'calls': 1, 'instructions': 1}]
 """
 
-from ._errors import ExitTrap, Frame, Trap, TrapCode, WprofError
+from ._errors import ExitTrap, Frame, Trap, TrapCode, WasmtimeError, WprofError
 from ._externs import Caller, Extern, Func, Global, Memory, Table
-from ._module import Instance, InstanceExports, Linker, Module
+from ._module import Instance, InstanceExports, InstancePre, Linker, Module
 from ._profile import Profile
 from ._store import Config, Engine, InterruptHandle, Store
 from ._types import ExportType, FuncType, GlobalType, ImportType, Limits, MemoryType, TableType, ValType
+from ._values import Val
 from ._wasi import Output, WasiConfig
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "ImportType",
     "Instance",
     "InstanceExports",
+    "InstancePre",
     "InterruptHandle",
     "Limits",
     "Linker",
@@ -50,7 +52,9 @@ __all__ = [
     "TableType",
     "Trap",
     "TrapCode",
+    "Val",
     "ValType",
+    "WasmtimeError",
     "WasiConfig",
     "WprofError",
 ]

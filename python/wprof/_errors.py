@@ -10,6 +10,10 @@ class WprofError(Exception):
     """What the engine refuses, or could not do."""
 
 
+# What programs for Wasmtime call it.
+WasmtimeError = WprofError
+
+
 class TrapCode(IntEnum):
     """What made a program trap."""
 

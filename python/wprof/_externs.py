@@ -149,8 +149,10 @@ class Func(Extern):
             _values.free(given)
             if trap:
                 raise failed(trap)
-            found = [_values.get(self._core, result) for result in results]
-            _values.free(results)
+            try:
+                found = [_values.get(self._core, result) for result in results]
+            finally:
+                _values.free(results)
         return found if len(found) > 1 else found[0] if found else None
 
     def _type(self):
@@ -180,9 +182,10 @@ class Global(Extern):
         out = (Value * 1)()
         with store._use(self):
             c.wasm_global_get(self._ptr, out)
-            found = _values.get(self._core, out[0])
-            _values.free(out)
-        return found
+            try:
+                return _values.get(self._core, out[0])
+            finally:
+                _values.free(out)
 
     def set_value(self, store, value):
         """Changes what is in it; an error if it is immutable."""

@@ -147,6 +147,17 @@ class Instance(Handle):
             return Profile(check(c.wprof_instance_profile, self._ptr))
 
 
+class InstancePre:
+    """A module whose imports a linker had, to be instantiated in stores: see `Linker.instantiate_pre`."""
+
+    def __init__(self, module, items):
+        self._module, self._items = module, items
+
+    def instantiate(self, store):
+        """Instantiates the module."""
+        return Instance(store, self._module, [item(store) for item in self._items])
+
+
 class Linker:
     """Names of what can be imported."""
 
@@ -189,7 +200,16 @@ class Linker:
 
     def get(self, store, module, name):
         """Returns what has a name."""
-        item = self._defined.get((module, name))
+        return self._item(store, module, name, self._defined.get((module, name)))
+
+    def get_default(self, store, module):
+        """Returns the function that runs a module whose exports are defined: the one without a name, or `_start`."""
+        for name in ("", "_start"):
+            if (module, name) in self._defined:
+                return self.get(store, module, name)
+        raise WprofError(f"`{module}` has no default function: neither one without a name nor `_start`")
+
+    def _item(self, store, module, name, item):
         if isinstance(item, Extern):
             store._use(item)
             return item
@@ -203,6 +223,10 @@ class Linker:
 
     def instantiate(self, store, module):
         """Instantiates a module. An error names all imports that are missing."""
+        return self.instantiate_pre(module).instantiate(store)
+
+    def instantiate_pre(self, module):
+        """Finds the imports of a module once, for instances in many stores. An error names all that are missing."""
         missing = [
             f"`{it.module}::{it.name}`"
             for it in module.imports
@@ -210,4 +234,9 @@ class Linker:
         ]
         if missing:
             raise WprofError(f"imports that are not defined: {', '.join(missing)}")
-        return Instance(store, module, [self.get(store, it.module, it.name) for it in module.imports])
+
+        def found(it):
+            item = self._defined.get((it.module, it.name))
+            return lambda store: self._item(store, it.module, it.name, item)
+
+        return InstancePre(module, [found(it) for it in module.imports])

@@ -126,11 +126,12 @@ class Context:
     """What gives access to a store: a `Store`, or the `Caller` of a host function."""
 
     _core = None
+    _why_gone = "a caller is used while its host function runs, not later"
 
     def _use(self, item=None):
         """Returns the core, to be used in `with`. What belongs to another store is an error."""
         if self._core is None:
-            raise WprofError("a caller is used while its host function runs, not later")
+            raise WprofError(self._why_gone)
         if item is not None and item._core is not self._core:
             raise WprofError(f"the {type(item).__name__} belongs to another store")
         return self._core
@@ -149,7 +150,7 @@ class Context:
     @property
     def engine(self):
         """The engine."""
-        return self._core.engine
+        return self._use().engine
 
     def set_fuel(self, fuel):
         """Sets what wasm code may consume from now on; for engines with `consume_fuel`."""
@@ -184,11 +185,23 @@ class Context:
 
 
 class Store(Context):
-    """Holds instances and what is in them, and data of the embedder's."""
+    """Holds instances and what is in them, and data of the embedder's. In `with` it is closed at the end."""
+
+    _why_gone = "the store is closed"
 
     def __init__(self, engine=None, data=None):
         self._core = _Core(engine or Engine())
         self._core.data = data
+
+    def close(self):
+        """Ends the use of the store, whose memory is free once nothing that belongs to it is left."""
+        self._core = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
     def set_wasi(self, wasi):
         """Gives the programs of this store a `WasiConfig`, which cannot be used again."""

@@ -5,6 +5,7 @@ import itertools
 from . import _externs
 from ._errors import WprofError
 from ._library import Finalizer, Value, c
+from ._types import ValType
 
 _I32, _I64, _F32, _F64, _EXTERNREF, _FUNCREF = 0, 1, 2, 3, 128, 129
 
@@ -56,9 +57,47 @@ def reference(core, kind, value):
     return c.wasm_ref_copy(value._ptr)
 
 
+class Val:
+    """A value with its type, for programs that say both: `Val.i32(1)` may stand where 1 may."""
+
+    def __init__(self, ty, value):
+        self.type, self.value = ty, value
+
+    @classmethod
+    def i32(cls, value):
+        return cls(ValType.i32(), value)
+
+    @classmethod
+    def i64(cls, value):
+        return cls(ValType.i64(), value)
+
+    @classmethod
+    def f32(cls, value):
+        return cls(ValType.f32(), value)
+
+    @classmethod
+    def f64(cls, value):
+        return cls(ValType.f64(), value)
+
+    @classmethod
+    def externref(cls, value):
+        return cls(ValType.externref(), value)
+
+    @classmethod
+    def funcref(cls, value):
+        return cls(ValType.funcref(), value)
+
+    def __repr__(self):
+        return f"Val.{self.type}({self.value!r})"
+
+
 def put(core, ty, value, out):
     """Writes a value of a type to `out`, which then owns a reference in it."""
     kind = ty.kind
+    if isinstance(value, Val):
+        if value.type != ty:
+            raise TypeError(f"{value!r} is of another type than {ty}")
+        value = value.value
     if kind == _I32:
         out.of.i32 = _integer(value, 32)
     elif kind == _I64:
@@ -98,6 +137,8 @@ def get(core, value):
         return value.of.i32 if value.kind == _I32 else value.of.i64
     if value.kind in (_F32, _F64):
         return value.of.f32 if value.kind == _F32 else value.of.f64
+    if value.kind not in (_EXTERNREF, _FUNCREF):
+        raise WprofError("a value has a type that Python cannot have: it is a vector, an object or an exception")
     return referred(core, c.wasm_ref_copy(value.of.ref) if value.of.ref else None)
 
 
