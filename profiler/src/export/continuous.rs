@@ -2,13 +2,15 @@
 //!
 //! Input: profiles with their origins, as runs end or are inspected. Output: the additions since the previous export,
 //! for a push to, or a pull by, a collector of profiles.
-//! Invariant: every addition of an origin is exported once.
+//! Invariant: every addition of an origin is exported once. A profile that does not say when it was taken, as those of
+//! embedders, is of the time since the export before.
 
 use std::collections::BTreeMap;
 use std::io;
+use std::time::SystemTime;
 
 use super::{CodeMap, Origin, Samples, write_otlp, write_pprof};
-use crate::{MergeError, Profile};
+use crate::{MergeError, Profile, Run};
 
 /// Collects profiles by origin, until they are taken. Plain data: put it behind a lock to share it between threads.
 /// Adding takes time proportional to the added profile and to the origin's.
@@ -30,13 +32,15 @@ pub struct ProfileExporter {
     profiles: BTreeMap<(Origin, [u8; 32]), Profile>,
     most: usize,
     dropped: u64,
+    /// When the exporter was created, or what it held was taken.
+    since: SystemTime,
 }
 
 impl ProfileExporter {
     /// Creates an empty exporter that holds at most so many pairs of origin and module at once: further ones are
     /// dropped, and counted, until the held ones are taken.
     pub fn new(most: usize) -> ProfileExporter {
-        ProfileExporter { profiles: BTreeMap::new(), most, dropped: 0 }
+        ProfileExporter { profiles: BTreeMap::new(), most, dropped: 0, since: SystemTime::now() }
     }
 
     /// Adds the profile of a run to an origin. Of an instance whose profile was added before, pass only the additions.
@@ -66,33 +70,48 @@ impl ProfileExporter {
         self.dropped
     }
 
-    /// Takes all profiles as one OpenTelemetry message: see [`write_otlp`].
+    /// Takes all profiles, and gives those a time that have none.
+    fn take(&mut self) -> impl Iterator<Item = (Origin, Profile)> {
+        let now = SystemTime::now();
+        let since = std::mem::replace(&mut self.since, now);
+        // A clock that was set back says nothing about how long it was.
+        let window = Run::lasting(since, now.duration_since(since).unwrap_or_default());
+        let taken = std::mem::take(&mut self.profiles);
+        taken.into_iter().map(move |((origin, _), mut profile)| {
+            if profile.runs.iter().all(|run| run.started == 0) {
+                profile.runs = vec![window.clone()];
+            }
+            (origin, profile)
+        })
+    }
+
+    /// Takes all profiles as one OpenTelemetry message: see [`write_otlp`]. A profile without a [`Run`] that tells when it
+    /// started is of the time since the previous export.
     ///
     /// # Errors
     /// Fails if writing to memory fails, which does not happen.
     pub fn take_otlp(&mut self) -> io::Result<Vec<u8>> {
-        let taken = std::mem::take(&mut self.profiles);
-        let with_samples = |((origin, _), profile): ((Origin, _), Profile)| {
+        let with_samples = |(origin, profile): (Origin, Profile)| {
             let samples = Samples::new(&profile, &CodeMap::default());
             (origin, samples, profile)
         };
-        let all: Vec<_> = taken.into_iter().map(with_samples).collect();
+        let all: Vec<_> = self.take().map(with_samples).collect();
         let mut bytes = Vec::new();
         write_otlp(all.iter().map(|(origin, samples, profile)| (origin, samples, profile)), &mut bytes)?;
         Ok(bytes)
     }
 
-    /// Takes all profiles as pprof files, one per origin and module: see [`write_pprof`].
+    /// Takes all profiles as pprof files, one per origin and module: see [`write_pprof`]. Their times are as with
+    /// [`ProfileExporter::take_otlp`].
     ///
     /// # Errors
     /// Fails as [`ProfileExporter::take_otlp`] does.
     pub fn take_pprof(&mut self) -> io::Result<Vec<(Origin, Vec<u8>)>> {
-        let taken = std::mem::take(&mut self.profiles);
-        let written = |((origin, _), profile): ((Origin, _), Profile)| {
+        let written = |(origin, profile): (Origin, Profile)| {
             let mut bytes = Vec::new();
             write_pprof(&Samples::new(&profile, &CodeMap::default()), &profile, &mut bytes)?;
             Ok((origin, bytes))
         };
-        taken.into_iter().map(written).collect()
+        self.take().map(written).collect()
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Invariant: nothing here is queried from the system; the caller provides it, so profiles are reproducible.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use serde::{Deserialize, Serialize};
 
 /// When, where and how the program ran.
@@ -19,6 +21,23 @@ pub struct Run {
     pub ending: Ending,
     /// Duration in nanoseconds of real time.
     pub wall_ns: Option<u64>,
+}
+
+impl Run {
+    /// Describes a run, or a part of one, by its time alone: what an embedder knows of the profile of an instance, which
+    /// has no run of its own.
+    ///
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    /// use wprof_profiler::{Profile, Run};
+    ///
+    /// let mut profile = Profile::default();
+    /// profile.runs = vec![Run::lasting(SystemTime::now(), Duration::from_millis(3))];
+    /// ```
+    pub fn lasting(started: SystemTime, wall: Duration) -> Run {
+        let started = started.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        Run { started, wall_ns: Some(u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX)), ..Run::default() }
+    }
 }
 
 /// How a run ended.

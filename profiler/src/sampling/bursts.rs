@@ -149,6 +149,30 @@ impl Bursts {
         bursts
     }
 
+    /// Continues where an earlier program was between two bursts, of which `passed` checks are over, rather than at the
+    /// end of a burst. Only before the first check. Returns how many of these checks count: the next one may begin a
+    /// burst. A time without bursts has no end that comes nearer.
+    pub fn go_on_from(&mut self, passed: u64) -> u64 {
+        if self.lengths.checking == BurstLengths::FOREVER {
+            return 0;
+        }
+        let length = self.scaled(self.lengths.checking);
+        let passed = i64::try_from(passed).unwrap_or(i64::MAX).clamp(0, length - 1);
+        self.rest_for(length - passed);
+        passed.cast_unsigned()
+    }
+
+    /// Returns how many checks of the time between two bursts are over, of its initial length: for the next program's
+    /// [`go_on_from`](Self::go_on_from).
+    pub fn passed_since_burst(&self) -> u64 {
+        if self.lengths.checking == BurstLengths::FOREVER || self.counts() {
+            return 0;
+        }
+        let length = self.scaled(self.lengths.checking);
+        let left = self.checking.saturating_add(1).clamp(0, length);
+        (length - left).cast_unsigned() / u64::from(self.scale)
+    }
+
     /// Returns the initial lengths of the phases.
     pub fn lengths(&self) -> BurstLengths {
         self.lengths

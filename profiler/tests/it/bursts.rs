@@ -288,3 +288,30 @@ fn without_bursts_none_begins() {
     assert_eq!(bursts.fired(), Version::Instrumented);
     assert_eq!((bursts.begun, bursts.counts()), (1, true));
 }
+
+/// Programs of a few checks each, one going on where the one before has ended.
+#[test]
+fn short_programs_have_the_bursts_of_a_long_one() {
+    let lengths = BurstLengths::new(50, 1);
+    let bursts_of = |programs: u32, checks: u32| {
+        let (mut passed, mut begun, mut of) = (0, 0, 0);
+        for _ in 0..programs {
+            let mut bursts = Bursts::new(lengths);
+            passed -= bursts.go_on_from(passed);
+            let mut version = Version::Checking;
+            (0..checks).for_each(|_| version = check(&mut bursts, version));
+            passed += bursts.passed_since_burst();
+            begun += bursts.begun;
+            of += bursts.rate().of;
+        }
+        (begun, of)
+    };
+    let long = bursts_of(1, 7000);
+    assert_eq!(long, (7000 / 51, 7000));
+    // The check that ends a burst belongs to no burst; a program that ends before it leaves one check less.
+    let short = bursts_of(1000, 7);
+    assert!(short.0.abs_diff(long.0) <= 3 && short.1 == 7000, "{short:?}");
+    assert_eq!(Bursts::new(lengths).go_on_from(1000), 49, "one check is left");
+    let never = BurstLengths::new(BurstLengths::FOREVER, 1);
+    assert_eq!((Bursts::new(never).go_on_from(9), Bursts::new(never).passed_since_burst()), (0, 0));
+}

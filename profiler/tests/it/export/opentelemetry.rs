@@ -1,5 +1,8 @@
 //! Messages for OpenTelemetry, and exporters that make them from time to time.
 
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use wprof_profiler::Profile;
 use wprof_profiler::export::{Origin, ProfileExporter, Samples, write_folded, write_otlp};
 
@@ -89,4 +92,89 @@ fn an_exporter_gives_what_came_since_it_was_asked_last() {
     let of_file = read_back::pprof(&files[0].1).totals();
     assert!(of_file.contains(&("instructions".to_owned(), instructions(0))));
     assert!(exporter.is_empty() && read_back::otlp(&exporter.take_otlp().unwrap()).is_empty());
+}
+
+/// An embedder's profiles, which have no runs, are of the time since the export before.
+#[test]
+fn what_does_not_say_when_it_was_taken_is_of_the_time_since_the_export_before() {
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+    let second = 1_000_000_000;
+    let mut all = of_tenants();
+    all[0].2.runs.clear();
+    let before = now();
+    let mut exporter = ProfileExporter::new(2);
+    for _ in 0..2 {
+        for (origin, _, profile) in &all {
+            exporter.add(origin.clone(), profile).unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(2));
+        let file = exporter.clone().take_pprof().unwrap().swap_remove(0).1;
+        let found = read_back::otlp(&exporter.take_otlp().unwrap());
+        let of_embedder = &found[0].profiles[0];
+        let times = [(of_embedder.started_ns, of_embedder.duration_ns), read_back::pprof(&file).time()];
+        for (started, duration) in times {
+            // A start is in whole seconds.
+            assert!((before / second * second..=now()).contains(&started), "{started} {before}");
+            assert!((2_000_000..=now() - before).contains(&duration), "{duration}");
+        }
+        assert_eq!(found[1].profiles[0].started_ns, all[1].2.runs[0].started * second, "it says when");
+    }
+}
+
+/// Reads a message as the generated parser of OpenTelemetry does; gives `service.name`, start, duration, unit, weight and the
+/// first stack of each profile.
+const PARSER: &str = "
+import sys
+try:
+    from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
+except ImportError:
+    sys.exit('skipped: the Python package opentelemetry-proto is not installed')
+data = ProfilesData.FromString(sys.stdin.buffer.read())
+names = data.dictionary
+for resource in data.resource_profiles:
+    labels = {label.key: label.value.string_value for label in resource.resource.attributes}
+    for profile in resource.scope_profiles[0].profiles:
+        kind = names.string_table[profile.sample_type.type_strindex]
+        weight = sum(sum(sample.values) for sample in profile.samples)
+        depth = max(len(names.stack_table[sample.stack_index].location_indices) for sample in profile.samples)
+        print(labels['tenant'], kind, profile.time_unix_nano, profile.duration_nano, weight, depth)
+";
+
+#[test]
+fn the_parser_of_opentelemetry_reads_what_exporters_make() {
+    let mut all = of_tenants();
+    all[0].2.runs.clear();
+    let mut exporter = ProfileExporter::new(2);
+    for (origin, _, profile) in &all {
+        exporter.add(origin.clone(), profile).unwrap();
+    }
+    let message = exporter.take_otlp().unwrap();
+    let mut python = Command::new("python3");
+    python.args(["-c", PARSER]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let Ok(mut child) = python.spawn() else {
+        eprintln!("skipped: python3 is not installed");
+        return;
+    };
+    // A parser that is not there reads nothing.
+    let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), &message);
+    let output = child.wait_with_output().unwrap();
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    if complaint.starts_with("skipped: ") {
+        eprint!("{complaint}");
+        return;
+    }
+    assert!(output.status.success(), "{complaint}");
+    let expected: String = read_back::otlp(&message)
+        .iter()
+        .zip(["ada", "bob"])
+        .flat_map(|(found, tenant)| {
+            found.profiles.iter().zip(found.totals()).map(move |(profile, (metric, total))| {
+                let depth = profile.stacks.iter().map(|(stack, _)| stack.len()).max().unwrap();
+                let (started, duration) = (profile.started_ns, profile.duration_ns);
+                assert!(started > 0, "{tenant}: {metric}");
+                format!("{tenant} {metric} {started} {duration} {total} {depth}\n")
+            })
+        })
+        .collect();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
 }

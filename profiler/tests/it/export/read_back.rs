@@ -243,6 +243,11 @@ impl Pprof {
         &self.strings[all(fields, number).next().map_or(0, Field::number) as usize]
     }
 
+    /// Start, and duration, in nanoseconds.
+    pub fn time(&self) -> (u64, u64) {
+        (one(&self.fields, 9), one(&self.fields, 10))
+    }
+
     fn metrics(&self) -> Vec<String> {
         all(&self.fields, 1).map(|kind| self.string(&message(kind.bytes()), 1).to_owned()).collect()
     }
@@ -305,6 +310,7 @@ pub struct OtlpProfile {
     pub metric: String,
     pub span: Option<([u8; 16], [u8; 8])>,
     pub started_ns: u64,
+    pub duration_ns: u64,
     /// Names, the leaf's first.
     pub stacks: Vec<(Vec<String>, u64)>,
 }
@@ -371,6 +377,7 @@ impl Dictionary {
             metric: self.string(one(&kind, 1)),
             span,
             started_ns: one(&fields, 3),
+            duration_ns: one(&fields, 4),
             stacks: stacks.collect(),
         }
     }
