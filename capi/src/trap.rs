@@ -75,6 +75,8 @@ fn code(trap: Trap) -> i32 {
         Trap::GcOutOfMemory => 18,
         Trap::StringOutOfBounds => 19,
         Trap::BadCodePoint => 20,
+        // One that this header does not know yet.
+        _ => -1,
     }
 }
 

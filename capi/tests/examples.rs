@@ -77,6 +77,23 @@ examples! {
     callback finalize global hello hostref memory multi profile reflect serialize start table threads trap
 }
 
+#[test]
+fn a_program_can_contain_the_library() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let module = wat::parse_file(sources().join("examples/hello.wat")).expect("valid text");
+    fs::write(folder.path().join("hello.wasm"), module).expect("room on the disk");
+    let program = folder.path().join("program");
+    run(Command::new("cc")
+        .arg("-I")
+        .arg(sources().join("include"))
+        .arg(sources().join("examples/hello.c"))
+        .arg(built().join("libwprof_capi.a"))
+        // As in `Libs.private` of the file for pkg-config.
+        .args(["-lpthread", "-ldl", "-lm", "-o"])
+        .arg(&program));
+    assert_eq!(run(Command::new(program).current_dir(folder.path())).stdout, b"hello\n");
+}
+
 /// The functions that a header declares, as the preprocessor leaves them.
 fn declared(header: &str) -> BTreeSet<String> {
     let path = sources().join("include").join(header);

@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 use wprof::profiler::Profile;
 use wprof::profiler::export::{CodeMap, Origin, ProfileExporter, Samples, write_flamegraph};
 use wprof::wasi2::http::{Received, Response, WireLimits, read_request, write_response};
-use wprof::{Config, Engine, Error, InstancePre, Linker, Module, PoolingConfig, ProfilingConfig, Store};
+use wprof::{AdaptiveProfile, Config, Engine, Error, InstancePre, Linker, Module};
+use wprof::{PoolingConfig, ProfilingConfig, Store};
 use wprof::{StoreLimits, StoreLimitsBuilder};
 
 /// Parses or renders; both sum up digits.
@@ -43,6 +44,12 @@ const TIME: Duration = Duration::from_secs(1);
 const MEMORY: usize = 1 << 20;
 /// How many tenants and instances the exporter holds between two visits of a collector.
 const HELD: usize = 10_000;
+
+/// Samples at hardly any cost: time, and in short bursts calls and paths. The time between bursts goes on from one request to
+/// the next. `ProfilingConfig::exact()` would count everything.
+pub fn profiling() -> AdaptiveProfile {
+    ProfilingConfig::adaptive().contexts().time(1000)
+}
 
 /// The server, which any number of threads use.
 pub struct Server {
@@ -160,8 +167,7 @@ fn typed(content: &str, body: Vec<u8>) -> Response {
 
 #[allow(dead_code, reason = "a test includes this file for `Server`")]
 fn main() -> Result<(), Error> {
-    // Sampled, at hardly any cost. `ProfilingConfig::exact()` would count everything.
-    let server = Server::new(ProfilingConfig::adaptive().contexts())?;
+    let server = Server::new(profiling())?;
     let listener = TcpListener::bind("127.0.0.1:8080")?;
     println!("http://localhost:8080/TENANT/render/1000");
     server.serve(&listener, usize::MAX)?;

@@ -5,6 +5,10 @@ use crate::store::{StoreContext, StoreContextMut, StoreInner};
 use crate::{AsContext, AsContextMut, Engine, WasmBacktrace};
 
 /// The store and the instance from which a host function was called.
+///
+/// It borrows the store for the time of the call, on the thread that made it: nothing else can use the store meanwhile. To make
+/// one costs nothing beyond the call. It cannot be sent to another thread or kept; what should outlive the call is an
+/// [`InterruptHandle`](crate::InterruptHandle), or in the store's data.
 pub struct Caller<'a, T: 'static> {
     store: &'a mut StoreInner<T>,
     instance: Option<u32>,

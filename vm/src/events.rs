@@ -82,6 +82,7 @@ pub struct Stop {
 
 /// A value of a stopped frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum StoppedValue {
     /// An i32.
     I32(i32),

@@ -7,10 +7,11 @@ use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::{AsContext, AsContextMut, Caller, Error, ErrorKind, Result, Store, StoreContextMut};
 
 impl<T: 'static> Store<T> {
-    /// Sets the fuel of wasm code of this store, replacing the previous amount. A store starts with none. When it is
-    /// used up the program ends at the next function entry or loop header with
+    /// Sets the fuel of wasm code of this store, replacing the previous amount. A store starts with none. When all of it
+    /// is consumed the program ends at the next function entry, which costs 1 itself, or loop header with
     /// [`Trap::OutOfFuel`](crate::Trap::OutOfFuel), unless [`Store::on_out_of_budget`] gives more; the same program
-    /// with the same input always ends at the same place.
+    /// with the same input always ends at the same place, as in Wasmtime. So no function runs with 0 or 1 unit, and what
+    /// follows the last entry and loop header may consume more than there is.
     ///
     /// # Errors
     /// Fails if the engine's code consumes no fuel: see [`Config::consume_fuel`](crate::Config::consume_fuel).

@@ -98,8 +98,8 @@ pub use limits::{ResourceLimiter, ResourceLimiterAsync, StoreLimits, StoreLimits
 pub use linker::Linker;
 pub use memory::Memory;
 pub use module::{
-    ExportType, FrameSymbol, ImportType, Module, OwnArtifacts, Precompiled, Reoptimization, SourceRow,
-    VectorizedLoop, demangle,
+    ExportType, FrameSymbol, ImportType, Module, OwnArtifacts, Precompiled, Reoptimization,
+    ResourcesRequired, SourceRow, VectorizedLoop, demangle,
 };
 pub use runtime::control::call_hooks::CallHook;
 pub use runtime::counts::account::ProfilingCost;

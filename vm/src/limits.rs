@@ -49,6 +49,10 @@ impl StoreLimits {
 
 /// Decides how much a store may take: see [`Store::limiter`](crate::Store::limiter). Sizes are in bytes for
 /// memories and in elements for tables.
+///
+/// It is asked by the thread that runs the store's code, while that waits, and at each `memory.grow` and `table.grow`, so
+/// what an answer costs is part of these. It lies in the store's data and needs no lock of its own; one that several
+/// stores share does.
 pub trait ResourceLimiter: Send + Sync {
     /// Returns whether a memory may grow from `current` to `desired` bytes; `current` is 0 when the memory is
     /// created. `maximum` is the maximum of its type; it may be less than `desired`, and then the memory does not

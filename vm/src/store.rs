@@ -129,9 +129,10 @@ impl<T: 'static> Store<T> {
     /// A deadline that has stopped a call is removed. [`Store::deadline_callback`] lets the embedder decide instead.
     ///
     /// # Errors
-    /// Fails if the system has no thread for a timer.
+    /// Fails if the system has no thread for a timer, or if nothing in wasm code would notice the deadline: it needs
+    /// [`Config::interruptible`](crate::Config::interruptible), or a profile of edges, paths or blocks, by bursts or exact.
     pub fn set_deadline(&mut self, at: Option<Instant>) -> Result<()> {
-        self.inner.opaque.control.set_deadline(at)
+        self.inner.opaque.stop_at(at)
     }
 
     /// Stops wasm code of this store with [`Trap::Deadline`](crate::Trap::Deadline) when the engine's epoch has been
@@ -139,11 +140,16 @@ impl<T: 'static> Store<T> {
     /// [`Config::epoch_interruption`](crate::Config::epoch_interruption). With 0 that is so at once. It replaces an earlier
     /// one, and is removed when it has stopped a call; [`Store::deadline_callback`] lets the embedder decide instead, and
     /// go on until a later epoch or a time.
-    pub fn set_epoch_deadline(&mut self, epochs: u64) {
-        self.inner.opaque.set_epoch_deadline(epochs);
+    ///
+    /// # Errors
+    /// Fails if nothing in wasm code would notice the deadline: see [`Store::set_deadline`].
+    pub fn set_epoch_deadline(&mut self, epochs: u64) -> Result<()> {
+        self.inner.opaque.stop_in(epochs)
     }
 
-    /// Returns a handle by which other threads, and signal handlers, can stop wasm code of this store.
+    /// Returns a handle by which other threads, and signal handlers, can stop wasm code of this store; they wake what
+    /// waits, and stop the program at its next call of the host, with any settings, and elsewhere with
+    /// [`Config::interruptible`](crate::Config::interruptible).
     pub fn interrupt_handle(&self) -> InterruptHandle {
         InterruptHandle::new(self.inner.opaque.watched_interrupt().clone())
     }
@@ -249,7 +255,7 @@ impl<T: 'static> StoreContextMut<'_, T> {
     /// # Errors
     /// Fails as [`Store::set_deadline`] does.
     pub fn set_deadline(&mut self, at: Option<Instant>) -> Result<()> {
-        self.0.opaque.control.set_deadline(at)
+        self.0.opaque.stop_at(at)
     }
 
     /// Frees garbage: see [`Store::gc`].

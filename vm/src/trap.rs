@@ -6,6 +6,7 @@ use wprof_jit::abi::TrapCode;
 
 /// The ways in which wasm code can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
 pub enum Trap {
     /// The stack is exhausted.
     #[error("wasm trap: call stack exhausted")]
@@ -110,6 +111,9 @@ pub struct OutOfBudget {
 
 impl fmt::Display for OutOfBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "budget of {} overdrawn by {}", self.kind, self.overdraft)
+        match self.overdraft {
+            0 => write!(f, "budget of {} used up", self.kind),
+            overdraft => write!(f, "budget of {} overdrawn by {overdraft}", self.kind),
+        }
     }
 }

@@ -82,8 +82,7 @@ fn a_deadline_ends_the_wait_for_the_compiler() -> Outcome {
     );
     for strategy in [Strategy::Tiered, Strategy::Optimized] {
         let mut config = Config::new();
-        let engine =
-            Engine::new(config.profiling(ProfilingConfig::Off).strategy(strategy).parts_above(usize::MAX))?;
+        let engine = Engine::new(config.interruptible(true).strategy(strategy).parts_above(usize::MAX))?;
         let mut store = Store::new(&engine, ());
         let module = Module::new(&engine, &text)?;
         let instance = Instance::new(&mut store, &module, &[])?;
@@ -169,7 +168,9 @@ fn a_deadline_stops_large_bulk_operations() -> Outcome {
     );
     // Without polls, and with checks, which a signal makes fire where it finds code of a function.
     for profiling in [ProfilingConfig::Off, ProfilingConfig::Adaptive(Adaptive::default())] {
-        let engine = Engine::new(Config::new().profiling(profiling.clone()))?;
+        let mut config = Config::new();
+        config.interruptible(matches!(profiling, ProfilingConfig::Off));
+        let engine = Engine::new(config.profiling(profiling.clone()))?;
         let mut store = Store::new(&engine, ());
         let instance = Instance::new(&mut store, &Module::new(&engine, &module)?, &[])?;
         for (name, _) in BULK {
@@ -186,7 +187,7 @@ fn a_deadline_stops_large_bulk_operations() -> Outcome {
 /// The host function does not wait in the system, so a signal wakes nothing.
 #[test]
 fn a_deadline_stops_who_calls_long_host_functions() -> Outcome {
-    let engine = Engine::new(Config::new().profiling(ProfilingConfig::Off))?;
+    let engine = Engine::new(Config::new().interruptible(true))?;
     let (mut store, mut linker) = (Store::new(&engine, ()), Linker::new(&engine));
     linker.func_wrap("host", "work", || {
         let began = Instant::now();

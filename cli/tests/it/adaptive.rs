@@ -140,7 +140,7 @@ fn bursts_are_kept_in_order() {
     assert_eq!(text, moved);
     let error = wprof(&["trace", "bursts", &module]).failed();
     assert!(error.contains("count.wat: this is not a wprof trace"), "{error}");
-    for of_samples in [["--bursts", &bursts], ["--extend", "calls:1"]] {
+    for of_samples in [["--bursts", &bursts], ["--extend", "calls:1"], ["--path-table", "16x2"]] {
         let args = [&["run", "--exact"], &of_samples[..], &["--invoke", "count", &module, "2"]].concat();
         assert!(wprof(&args).failed().contains("leave out --exact"), "{of_samples:?}");
     }

@@ -151,7 +151,7 @@ impl Compiler {
         if let Some(events) = &plan.events {
             events.place_steps(&mut placement);
             if let (Some(kind), Some(calls)) = (self.options.metered, events.checked_calls()) {
-                placement.add_budget(&plan.cfg, kind, calls);
+                placement.add_budget(&plan.cfg, (kind, events.checks_leaves()), calls);
             }
         }
         if self.options.polls {

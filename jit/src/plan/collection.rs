@@ -22,6 +22,9 @@ pub struct Collection {
     pub counting: Counting,
     /// The kind, an index into `events`, that has a budget, checked at entries and loop headers.
     pub metered: Option<u32>,
+    /// Whether the budget is checked as Wasmtime checks fuel: at the entries of all functions, leaves too, and at loop
+    /// headers, but not where a call returns.
+    pub checks_as_fuel: bool,
     /// The interesting paths, if paths are counted and only some are of interest.
     pub interesting: Option<Interesting>,
     /// A profile of the module, whose counts determine the placement of counters and increments. Without it, the

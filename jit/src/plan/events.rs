@@ -25,6 +25,8 @@ pub struct FunctionEvents {
     metered: Option<u32>,
     /// Whether the budget is checked wherever code may be stopped.
     is_metered_everywhere: bool,
+    /// See [`Collection::checks_as_fuel`].
+    checks_as_fuel: bool,
     /// With [`Counting::Before`], where the program may stop: block, byte offset, and the metered counter's deficit
     /// there.
     stop: Option<(u32, u32, i64)>,
@@ -62,8 +64,16 @@ impl FunctionEvents {
             }
         };
         let is_metered_everywhere = collection.is_checked_at_stops() && !is_stepping;
-        let metered = collection.metered;
-        let mut events = FunctionEvents { split, plans, steps, metered, is_metered_everywhere, stop: None };
+        let (metered, checks_as_fuel) = (collection.metered, collection.checks_as_fuel);
+        let mut events = FunctionEvents {
+            split,
+            plans,
+            steps,
+            metered,
+            is_metered_everywhere,
+            checks_as_fuel,
+            stop: None,
+        };
         if let (Counting::Before(offset), Some(kind)) = (collection.counting, metered) {
             events.stop = events.stop_before(info, cfg, models, (offset, kind))?;
         }
@@ -158,7 +168,13 @@ impl FunctionEvents {
 
     /// Returns the places of budget checks after calls, if the budget is checked wherever code may be stopped.
     pub fn checked_calls(&self) -> Option<impl Iterator<Item = (u32, u32)>> {
-        self.is_metered_everywhere.then(|| self.split.calls())
+        let most = if self.checks_as_fuel { 0 } else { usize::MAX };
+        self.is_metered_everywhere.then(|| self.split.calls().take(most))
+    }
+
+    /// Reports whether the budget is also checked at the entry of a leaf.
+    pub fn checks_leaves(&self) -> bool {
+        self.checks_as_fuel
     }
 
     fn place_increment(&self, to: &mut Placement, edge: EdgeId, probe: Probe) {
@@ -222,7 +238,9 @@ fn tree(cfg: &Cfg, split: &SplitCfg, weights: &EdgeWeights, collection: &Collect
     if !collection.is_checked_at_stops() {
         return EventTree::new(&split.shape, weights, &behind_calls);
     }
-    let checked = (0..cfg.blocks.len()).filter(|&index| cfg.is_stop(index, index as u32));
+    let is_checked =
+        |&index: &usize| cfg.is_stop(index, index as u32) || collection.checks_as_fuel && index == 0;
+    let checked = (0..cfg.blocks.len()).filter(is_checked);
     let checked: Vec<BlockId> = checked.map(|index| BlockId(split.first_part[index])).collect();
     EventTree::with_exact(&split.shape, weights, &behind_calls, &checked)
 }

@@ -112,8 +112,17 @@ impl Placement {
 
     /// Adds checks of the budget of events of `kind` wherever code may be stopped, and after the calls at the given
     /// bytes of the given blocks: any number of frames that continue after a call may delay a frame's next check.
-    pub fn add_budget(&mut self, cfg: &Cfg, kind: u32, calls: impl Iterator<Item = (u32, u32)>) {
+    /// With `checks_leaves`, also at the entry of a function that calls none.
+    pub fn add_budget(
+        &mut self,
+        cfg: &Cfg,
+        (kind, checks_leaves): (u32, bool),
+        calls: impl Iterator<Item = (u32, u32)>,
+    ) {
         self.at_stops(cfg, Probe::Budget(kind));
+        if checks_leaves && !cfg.is_stop(0, 0) {
+            self.entry().push(Probe::Budget(kind));
+        }
         for (block, call) in calls {
             self.around(block, call).after.insert(0, Probe::Budget(kind));
         }

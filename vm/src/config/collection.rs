@@ -3,6 +3,7 @@
 use wprof_jit::abi::store_context::{EVENT_KINDS, METRIC_KINDS};
 use wprof_jit::compile::CompilerOptions;
 use wprof_jit::plan::{Checks, Collection, Counting, Instrumentation, Metric};
+use wprof_profiler::TableShape;
 
 use super::{Adaptive, Collect, Config, ProfilingConfig, Trigger};
 use crate::{Error, ErrorKind, Result, Strategy};
@@ -23,6 +24,7 @@ impl Config {
     /// Fails if there are too many event kinds, two of one name, if the budget's kind is not counted, or if settings
     /// conflict.
     pub(crate) fn collection(&self) -> Result<Collection> {
+        self.check_effects()?;
         self.check_events()?;
         self.check_signals()?;
         self.check_samples()?;
@@ -38,6 +40,7 @@ impl Config {
             events: self.events.models.clone(),
             counting: self.events.counting,
             metered: self.metered(),
+            checks_as_fuel: self.checks_as_fuel(),
             interesting: self.paths.interesting.clone(),
             weights: self.weights.clone(),
             tracing: self.trace.what,
@@ -105,8 +108,8 @@ impl Config {
                 false => Ok(()),
             };
         };
-        if !self.events.models.is_empty() || self.trace.what.is_some() {
-            return wrong("events and traces are not sampled: profile exactly instead");
+        if let Some(what) = self.unsampled() {
+            return wrong(format!("{what} not sampled: profile exactly instead, or not at all"));
         }
         match adaptive {
             Adaptive { trigger: Trigger::Time(_), .. } if has_policy => {
@@ -119,6 +122,56 @@ impl Config {
                 wrong("a budget sets how many checks lie between bursts: not where time begins them")
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Returns what is wanted of all code, and not of a sample, with its verb.
+    fn unsampled(&self) -> Option<&'static str> {
+        let has_others = self.events.models.iter().any(|model| !self.meters(&model.name));
+        let all = [
+            (self.events.fuel, "fuel (Config::consume_fuel) is"),
+            (self.events.budget.is_some(), "budgets (Config::budget) are"),
+            (has_others, "events (Config::count_events) are"),
+            (self.trace.what.is_some(), "traces (Config::trace) are"),
+        ];
+        all.into_iter().find(|(is_wanted, _)| *is_wanted).map(|(_, what)| what)
+    }
+
+    /// Checks that no setting is without effect for want of another one.
+    fn check_effects(&self) -> Result<()> {
+        let has_bursts = self.checks().is_some();
+        let without = [
+            (self.conflict.is_some(), self.conflict.unwrap_or_default()),
+            (
+                self.observed.bursts && !has_bursts,
+                "bursts are recorded (Config::record_bursts), but there are none: profile adaptively",
+            ),
+            (
+                self.paths.extension.is_some() && !has_bursts,
+                "bursts extend paths (Config::extend_paths), but there are none: profile adaptively",
+            ),
+            (
+                self.paths.table != TableShape::USUAL && !has_bursts,
+                "a table of paths is for bursts (Config::path_table), but there are none: profile adaptively",
+            ),
+            (
+                self.trace.references && self.trace.what.is_none() && !self.observed.bursts,
+                "data references are part of a trace, or of recorded bursts: set Config::trace or \
+                 Config::record_bursts",
+            ),
+            (
+                self.events.fuel_costs.is_some() && !self.events.fuel,
+                "instructions have costs (Config::fuel_costs), but consume no fuel: set Config::consume_fuel",
+            ),
+            (
+                self.contexts.merges_sites && !self.contexts.counted,
+                "call sites are merged in calling contexts (Config::merge_call_sites): count these with \
+                 Config::count_contexts",
+            ),
+        ];
+        match without.iter().find(|(is_so, _)| *is_so) {
+            Some((_, why)) => wrong(why),
+            None => Ok(()),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Fuel: events with a budget, under the name that other engines use.
 
 use wprof_jit::events::EventModel;
+use wprof_jit::plan::Counting;
 
 use super::Config;
 
@@ -21,7 +22,7 @@ impl Config {
     }
 
     /// Sets the fuel consumption of instructions (default: `None`, as in Wasmtime) to the costs of any event kind: a
-    /// table of costs by instruction is an [`EventModel::custom`]. It has no effect without [`Config::consume_fuel`].
+    /// table of costs by instruction is an [`EventModel::custom`]. It needs [`Config::consume_fuel`].
     ///
     /// ```
     /// use wprof::{Config, CustomModel, EventModel};
@@ -61,5 +62,10 @@ impl Config {
     /// Reports whether stores start without fuel.
     pub(crate) fn consumes_fuel(&self) -> bool {
         self.events.fuel && self.meters(FUEL)
+    }
+
+    /// Reports whether a program stops where Wasmtime would stop it, unless it was asked to stop at an instruction.
+    pub(crate) fn checks_as_fuel(&self) -> bool {
+        self.consumes_fuel() && matches!(self.events.counting, Counting::Chords | Counting::PerBlock)
     }
 }

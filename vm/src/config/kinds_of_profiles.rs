@@ -7,9 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wprof_jit::events::EventModel;
+use wprof_jit::module::AllocatorKind;
 use wprof_jit::plan::{Checks, Interesting, Metric, Tracing};
 use wprof_jit::reoptimize::Policy;
-use wprof_profiler::{AccessEnergy, BurstLengths, CacheShape, Extension, Overhead, Profile};
+use wprof_profiler::{
+    AccessEnergy, BurstLengths, BurstPolicy, CacheShape, Extension, Overhead, Profile, TableShape,
+};
 
 use super::{Adaptive, Collect, Config, ProfilingConfig, Trigger};
 
@@ -25,6 +28,8 @@ pub struct AdaptiveProfile {
 #[derive(Clone, Debug)]
 #[must_use = "it is for Engine::with_profiling, or becomes a Config by into()"]
 pub struct ExactProfile {
+    /// What is counted, once that was said.
+    collected: Option<ProfilingConfig>,
     config: Config,
 }
 
@@ -71,7 +76,7 @@ impl ProfilingConfig {
     pub fn exact() -> ExactProfile {
         let mut config = Config::new();
         config.profiling(ProfilingConfig::Exact(Collect::Edges));
-        ExactProfile { config }
+        ExactProfile { collected: None, config }
     }
 }
 
@@ -220,6 +225,18 @@ impl AdaptiveProfile {
         self
     }
 
+    /// Sets what decides which due bursts begin: see [`Config::burst_policy`].
+    pub fn policy(mut self, create: impl Fn() -> Box<dyn BurstPolicy> + Send + Sync + 'static) -> Self {
+        self.config.burst_policy(create);
+        self
+    }
+
+    /// Sets the table in which bursts count paths: see [`Config::path_table`].
+    pub fn path_table(mut self, shape: TableShape) -> Self {
+        self.config.path_table(shape);
+        self
+    }
+
     /// Allows bursts to be recorded, optionally with data references: see [`Config::record_bursts`].
     pub fn recorded(mut self, references: bool) -> Self {
         self.config.record_bursts(true).trace_references(references);
@@ -244,15 +261,38 @@ impl ExactProfile {
         self.collect(Collect::Blocks)
     }
 
-    /// Counts by the given method.
-    pub fn collect(mut self, collect: Collect) -> Self {
-        self.config.profiling(ProfilingConfig::Exact(collect));
-        self
+    /// Counts by the given method. Code counts by one method: with two different ones there is no engine.
+    pub fn collect(self, collect: Collect) -> Self {
+        self.counting(ProfilingConfig::Exact(collect))
     }
 
     /// Counts no edges or paths: only the other requested kinds.
-    pub fn only(mut self) -> Self {
-        self.config.profiling(ProfilingConfig::Off);
+    pub fn only(self) -> Self {
+        self.counting(ProfilingConfig::Off)
+    }
+
+    fn counting(mut self, what: ProfilingConfig) -> Self {
+        if self.collected.is_some_and(|other| other != what) {
+            self.config.conflict = Some(
+                "an exact profile counts edges, paths, blocks or nothing, not two of these: choose one \
+                 (edge and block counts follow from paths)",
+            );
+        }
+        self.collected = Some(what);
+        self.config.profiling(what);
+        self
+    }
+
+    /// Adds the callees of indirect calls: see [`Config::count_call_targets`]. An adaptive profile always has them.
+    pub fn call_targets(mut self) -> Self {
+        self.config.count_call_targets(true);
+        self
+    }
+
+    /// Adds allocations in each calling context, also by functions with these names: see
+    /// [`Config::count_allocations`]. Needs contexts.
+    pub fn allocations(mut self, also: impl IntoIterator<Item = (String, AllocatorKind)>) -> Self {
+        self.config.count_allocations(also);
         self
     }
 

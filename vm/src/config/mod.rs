@@ -41,6 +41,7 @@ const EXTENDED_PATHS: usize = 1 << 12;
 
 /// How functions are compiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Strategy {
     /// Baseline code at the first call; optimised when hot, even in the middle of a loop (OSR).
     #[default]
@@ -73,6 +74,8 @@ pub struct Config {
     pub(crate) native_unwind_info: bool,
     pub(crate) polls: bool,
     pub(crate) gc_stress: bool,
+    /// Why the builder of a profile made settings that conflict, if it did.
+    pub(crate) conflict: Option<&'static str>,
     off: Vec<Proposal>,
 }
 
@@ -105,6 +108,7 @@ impl Config {
             native_unwind_info: false,
             polls: false,
             gc_stress: false,
+            conflict: None,
             off: Vec::new(),
         }
     }
@@ -280,7 +284,8 @@ impl Config {
 
     /// Sets whether loops, and entries of functions that call, poll for interruption (default: no). Without polls an
     /// interruption takes effect at the next call of a host function. Profiled code always polls: its counts are
-    /// exact only if it stops at known instructions.
+    /// exact only if it stops at known instructions. A deadline needs polls, or the checks of bursts:
+    /// [`Store::set_deadline`](crate::Store::set_deadline) fails without.
     pub fn interruptible(&mut self, enable: bool) -> &mut Self {
         self.polls = enable;
         self

@@ -79,7 +79,7 @@ impl Config {
     }
 
     /// Sets whether traces include data references (default: no): the addresses that each load, store and bulk
-    /// operation accesses, in step with the blocks. It has no effect without [`Config::trace`] or
+    /// operation accesses, in step with the blocks. It needs [`Config::trace`] or
     /// [`Config::record_bursts`].
     pub fn trace_references(&mut self, enable: bool) -> &mut Self {
         self.trace.references = enable;
@@ -213,21 +213,22 @@ impl Config {
     }
 
     /// Sets whether bursts can be recorded (default: no), which slows them down: see
-    /// [`Store::record_bursts`](crate::Store::record_bursts). It has no effect without bursts.
+    /// [`Store::record_bursts`](crate::Store::record_bursts). It needs an adaptive profile.
     pub fn record_bursts(&mut self, enable: bool) -> &mut Self {
         self.observed.bursts = enable;
         self
     }
 
     /// Sets whether bursts extend paths over back edges or calls (default: neither): see [`Profile::extended`]. This
-    /// slows bursts down. It has no effect without bursts.
+    /// slows bursts down. It needs an adaptive profile.
     pub fn extend_paths(&mut self, extension: Option<Extension>) -> &mut Self {
         self.paths.extension = extension;
         self
     }
 
     /// Sets the size of the table in which bursts count paths of functions with too many paths for counters (default:
-    /// 16,384 sets of 4 entries). A full set evicts its least executed path. It has no effect without bursts.
+    /// 16,384 sets of 4 entries). A full set evicts its least executed path. Another than the default needs an adaptive
+    /// profile.
     pub fn path_table(&mut self, shape: TableShape) -> &mut Self {
         self.paths.table = shape;
         self

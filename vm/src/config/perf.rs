@@ -2,6 +2,7 @@
 
 /// The format of a file for perf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PerfFormat {
     /// `/tmp/perf-PID.map`: addresses and names; `perf report` finds the file by itself.
     Map,

@@ -7,6 +7,7 @@ use wprof_profiler::{Allowance, BurstLengths, Overhead};
 
 /// The figures that an exact profile collects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Collect {
     /// The count of every control-flow edge, with counters only on the chords of a spanning tree.
     #[default]
@@ -28,6 +29,7 @@ pub enum Collect {
 
 /// Whether an engine profiles, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ProfilingConfig {
     /// No profile: plain code.
     #[default]
@@ -87,6 +89,7 @@ impl Adaptive {
 
 /// The event that begins a burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Trigger {
     /// A number of checks since the last burst, given by [`Adaptive::lengths`]: deterministic, whatever else the
     /// machine does.

@@ -39,7 +39,7 @@ use wprof_jit::module::{Entity, ModuleBytes, ModuleInfo};
 use wprof_profiler::Profile;
 
 pub use artifact::Precompiled;
-pub use interface::{ExportType, ImportType};
+pub use interface::{ExportType, ImportType, ResourcesRequired};
 pub use names::demangle;
 pub use own_artifacts::OwnArtifacts;
 pub use reoptimized::{Reoptimization, VectorizedLoop};
@@ -96,6 +96,9 @@ pub struct ModuleInner {
 
 impl Module {
     /// Loads a binary module or, with feature `wat`, one in the text format.
+    ///
+    /// This validates all of it, which takes time in proportion to its size, and compiles nothing: functions are compiled when they are first called. A module is a reference that is cheap to clone; all
+    /// threads may use it at the same time, and instances share its code.
     ///
     /// # Errors
     /// Fails if the module is malformed, invalid, larger than the configuration allows, or not the one that

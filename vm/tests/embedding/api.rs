@@ -471,3 +471,18 @@ fn a_file_of_more_bytes_than_are_allowed_is_not_read() -> Outcome {
     assert_eq!(error.kind(), ErrorKind::Limit);
     Ok(())
 }
+
+#[test]
+fn a_module_tells_what_its_instances_need() -> Outcome {
+    let engine = Engine::default();
+    let needs = |text: &str| -> Result<_> {
+        let needed = Module::new(&engine, text)?.resources_required();
+        let memories = (needed.num_memories, needed.max_initial_memory_size);
+        Ok((memories, (needed.num_tables, needed.max_initial_table_size)))
+    };
+    let text = r#"(module (import "m" "m" (memory 99)) (import "m" "t" (table 99 funcref))
+        (memory 3 7) (memory 5) (table 20 30 funcref))"#;
+    assert_eq!(needs(text)?, ((2, Some(5)), (1, Some(20))));
+    assert_eq!(needs("(module)")?, ((0, None), (0, None)));
+    Ok(())
+}

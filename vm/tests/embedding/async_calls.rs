@@ -212,7 +212,7 @@ fn programs_yield_at_epochs() -> Outcome {
         epochs.increment_epoch();
         Ok(if left > 0 { UpdateDeadline::YieldEpochs(0) } else { UpdateDeadline::Interrupt })
     });
-    store.set_epoch_deadline(0);
+    store.set_epoch_deadline(0)?;
     let spin = instance.get_typed_func::<i32, i32>(&mut store, "spin")?;
     let (result, polls) = drive(spin.call_async(&mut store, 0));
     assert_eq!(result.err().and_then(|e| e.trap()), Some(Trap::Deadline));

@@ -31,12 +31,12 @@ fn ticking(engine: &Engine) -> Result<(Store<u32>, TypedFunc<i32, ()>)> {
 fn a_program_stops_when_its_epoch_has_come() -> Outcome {
     for engine in engines()? {
         let (mut store, run) = ticking(&engine)?;
-        store.set_epoch_deadline(5);
+        store.set_epoch_deadline(5)?;
         let error = run.call(&mut store, 1000).expect_err("it ends after five");
         assert_eq!((error.trap(), *store.data()), (Some(Trap::Deadline), 5), "{:?}", engine.config());
         run.call(&mut store, 10)?;
-        store.set_epoch_deadline(100);
-        store.set_epoch_deadline(0);
+        store.set_epoch_deadline(100)?;
+        store.set_epoch_deadline(0)?;
         let error = run.call(&mut store, 1).expect_err("at once");
         assert_eq!((error.trap(), *store.data()), (Some(Trap::Deadline), 15));
     }
@@ -45,12 +45,12 @@ fn a_program_stops_when_its_epoch_has_come() -> Outcome {
 
 #[test]
 fn a_later_epoch_replaces_one_that_came_too_soon() -> Outcome {
-    let engine = Engine::default();
+    let engine = Engine::new(Config::new().epoch_interruption(true))?;
     let (mut store, run) = ticking(&engine)?;
     let (other, _) = ticking(&engine)?;
-    store.set_epoch_deadline(1);
+    store.set_epoch_deadline(1)?;
     engine.increment_epoch();
-    store.set_epoch_deadline(50);
+    store.set_epoch_deadline(50)?;
     drop(other);
     run.call(&mut store, 49)?;
     assert_eq!(run.call(&mut store, 2).expect_err("the fiftieth").trap(), Some(Trap::Deadline));
@@ -62,7 +62,7 @@ fn the_embedder_decides_when_an_epoch_has_come() -> Outcome {
     let engine = Engine::new(Config::new().epoch_interruption(true))?;
     let (mut store, run) = ticking(&engine)?;
     store.deadline_callback(|_| Ok(UpdateDeadline::Continue(Duration::from_secs(1000))));
-    store.set_epoch_deadline(3);
+    store.set_epoch_deadline(3)?;
     run.call(&mut store, 20)?;
     assert_eq!(*store.data(), 20);
     Ok(())
@@ -79,14 +79,14 @@ fn the_embedder_is_asked_again_after_some_epochs() -> Outcome {
         let before = counted.fetch_add(1, Ordering::Relaxed);
         Ok(if before < 4 { UpdateDeadline::ContinueEpochs(3) } else { UpdateDeadline::Interrupt })
     });
-    store.set_epoch_deadline(3);
+    store.set_epoch_deadline(3)?;
     let trap = run.call(&mut store, 20).expect_err("interrupted");
     assert_eq!(trap.trap(), Some(Trap::Deadline));
     // After 3, 6, 9, 12 and 15 rounds.
     assert_eq!((asked.load(Ordering::Relaxed), *store.data()), (5, 15));
     // Without an executor nobody comes first.
     store.deadline_callback(|_| Ok(UpdateDeadline::YieldEpochs(1)));
-    store.set_epoch_deadline(1);
+    store.set_epoch_deadline(1)?;
     *store.data_mut() = 0;
     run.call(&mut store, 20)?;
     assert_eq!(*store.data(), 20);

@@ -56,6 +56,30 @@ fn each_of_a_hundred_tenants_has_a_flame_graph() -> super::Outcome {
     Ok(())
 }
 
+/// Requests take a fraction of a second of processor time, and none has a burst for sure.
+#[test]
+fn tenants_have_flame_graphs_by_samples_too() -> super::Outcome {
+    let server = http_tenants::Server::new(http_tenants::profiling())?;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    std::thread::spawn(move || server.serve(&listener, usize::MAX));
+    for (tenant, function) in [("ada", "render"), ("bob", "parse")] {
+        let has_graph = |_| -> std::result::Result<bool, Box<dyn std::error::Error>> {
+            let status = get(address, &format!("/{tenant}/{function}/500000"))?.0;
+            assert_eq!(status, 200);
+            let (status, body) = get(address, &format!("/{tenant}"))?;
+            let image = String::from_utf8(body)?;
+            Ok(status == 200 && image.contains("<svg") && image.contains(function))
+        };
+        let mut tries = (0..50).map(has_graph);
+        assert!(tries.any(|found| found.is_ok_and(|found| found)), "{tenant}");
+    }
+    let (status, message) = get(address, "/")?;
+    let has = |text: &str| message.windows(text.len()).any(|part| part == text.as_bytes());
+    assert!(status == 200 && has("tenant") && has("ada") && has("bob") && has("render"));
+    Ok(())
+}
+
 #[test]
 fn plug_ins_keep_to_their_limits() {
     let expected = [

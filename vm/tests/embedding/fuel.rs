@@ -254,3 +254,73 @@ fn a_call_that_is_dropped_while_others_run_ends() -> Outcome {
     assert_eq!(run.call(&mut store, 10)?, 55);
     Ok(())
 }
+
+/// Programs, and the units that each has consumed at its last check, by hand: an entry costs 1 and is checked, a loop header
+/// is checked and costs nothing, `call`, constants, variables, arithmetic and branches cost 1. As in Wasmtime, a program
+/// goes on at a check if it has more than it has consumed.
+const LAST_CHECKS: &[(&str, u64)] = &[
+    // The entry.
+    ("(func (export \"run\"))", 1),
+    ("(global $g (mut i32) (i32.const 0)) (func (export \"run\") SETS)", 1),
+    // The entry, `call`, and the entry of a leaf; what follows the call is not checked.
+    ("(global $g (mut i32) (i32.const 0)) (func (export \"run\") (call $leaf) SETS) (func $leaf SETS)", 3),
+    ("(func (export \"run\") (return_call $leaf)) (func $leaf)", 3),
+    // The entry, twice `call` and a leaf of 3.
+    (
+        "(func (export \"run\") (call $leaf) (call $leaf)) (func $leaf (drop (i32.add (i32.const 1) (i32.const 2))))",
+        8,
+    ),
+    // The entry, 2 for the counter, and four of five rounds of 5.
+    (
+        "(func (export \"run\") (local $n i32) (local.set $n (i32.const 5))
+            (loop $again (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1))))))",
+        1 + 2 + 4 * 5,
+    ),
+    // The same, and in each round `call` and the entry of a leaf; the last entry comes after the last loop header.
+    (
+        "(func (export \"run\") (local $n i32) (local.set $n (i32.const 5))
+            (loop $again (call $leaf) (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1))))))
+        (func $leaf)",
+        1 + 2 + 4 * (5 + 2) + 2,
+    ),
+];
+
+#[test]
+fn a_program_runs_with_one_unit_more_than_it_consumes_up_to_its_last_check() -> Outcome {
+    let sets = "(global.set $g (i32.const 1))".repeat(1000);
+    for mut config in configs() {
+        let engine = Engine::new(config.consume_fuel(true))?;
+        for (functions, consumed) in LAST_CHECKS {
+            let module = Module::new(&engine, format!("(module {})", functions.replace("SETS", &sets)))?;
+            for fuel in [None, Some(0), Some(1), Some(consumed - 1), Some(*consumed), Some(consumed + 1)] {
+                let mut store = Store::new(&engine, ());
+                let instance = Instance::new(&mut store, &module, &[])?;
+                let run = instance.get_typed_func::<(), ()>(&mut store, "run")?;
+                fuel.map(|fuel| store.set_fuel(fuel)).transpose()?;
+                let trap = run.call(&mut store, ()).err().and_then(|e| e.trap());
+                let is_enough = fuel.is_some_and(|fuel| fuel > *consumed);
+                assert_eq!(trap, (!is_enough).then_some(Trap::OutOfFuel), "{fuel:?} for {functions}");
+                if fuel == Some(*consumed) {
+                    assert_eq!(store.event_count("fuel")?, *consumed, "{functions}");
+                }
+                if fuel.is_none_or(|fuel| fuel <= 1) {
+                    assert_eq!(store.event_count("fuel")?, 1, "it stops at the entry: {functions}");
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn who_is_asked_for_fuel_and_gives_none_is_not_asked_again() -> Outcome {
+    let (mut store, run) = fueled(&mut Config::new())?;
+    store.on_out_of_budget(|asked, left| {
+        assert!(left <= 0);
+        asked.push(0);
+        Some(0)
+    });
+    assert_eq!(run.call(&mut store, 1).expect_err("there is none").trap(), Some(Trap::OutOfFuel));
+    assert_eq!(store.data().len(), 1);
+    Ok(())
+}

@@ -96,3 +96,121 @@ fn what_does_not_go_together_is_an_error_that_says_why() -> Outcome {
     refused(traced.into(), "not sampled");
     Ok(())
 }
+
+/// Returns why there is no engine.
+fn refused(profiling: impl Into<Config>) -> String {
+    Engine::with_profiling(profiling).expect_err("the settings conflict").to_string()
+}
+
+#[test]
+fn two_ways_of_counting_are_refused_and_one_said_twice_is_not() -> Outcome {
+    for both in [
+        ProfilingConfig::exact().paths().blocks(),
+        ProfilingConfig::exact().blocks().paths(),
+        ProfilingConfig::exact().only().paths(),
+        ProfilingConfig::exact().collect(Collect::Edges).only(),
+    ] {
+        let why = refused(both);
+        assert!(why.contains("choose one"), "{why}");
+    }
+    Engine::with_profiling(ProfilingConfig::exact().paths().paths())?;
+    Ok(())
+}
+
+#[test]
+fn settings_without_effect_are_refused() -> Outcome {
+    let config = |change: fn(&mut Config)| {
+        let mut config = Config::new();
+        change(&mut config);
+        config
+    };
+    let all: [(fn(&mut Config), &str); 6] = [
+        (|c| _ = c.record_bursts(true), "Config::record_bursts"),
+        (|c| _ = c.extend_paths(Some(profiler::Extension::Calls(1))), "Config::extend_paths"),
+        (|c| _ = c.path_table(profiler::TableShape { sets: 16, ways: 2 }), "Config::path_table"),
+        (|c| _ = c.trace_references(true), "Config::trace"),
+        (|c| _ = c.fuel_costs(EventModel::built_in("loads")), "Config::consume_fuel"),
+        (|c| _ = c.merge_call_sites(true), "Config::count_contexts"),
+    ];
+    for (change, what) in all {
+        let why = refused(config(change));
+        assert!(why.contains(what), "{why}");
+    }
+    let fuel = config(|c| _ = c.fuel_costs(EventModel::built_in("loads")).consume_fuel(true));
+    Engine::new(&fuel)?;
+    Ok(())
+}
+
+#[test]
+fn what_is_not_sampled_is_called_by_its_name() {
+    let all: [(fn(&mut Config), &str); 4] = [
+        (|c| _ = c.consume_fuel(true), "fuel (Config::consume_fuel) is not sampled"),
+        (|c| _ = c.count_events(EventModel::built_in("loads")).budget("loads"), "budgets (Config::budget)"),
+        (|c| _ = c.count_events(EventModel::built_in("loads")), "events (Config::count_events) are"),
+        (|c| _ = c.trace(Tracing::Best), "traces (Config::trace) are"),
+    ];
+    for (change, what) in all {
+        let why = refused(ProfilingConfig::adaptive().with(change));
+        assert!(why.contains(what), "{why}");
+    }
+}
+
+#[test]
+fn every_kind_has_a_method_of_its_builder() -> Outcome {
+    let exact = ProfilingConfig::exact().contexts().call_targets();
+    run(exact.allocations([("arena".to_owned(), AllocatorKind::Malloc)]))?;
+    let shape = profiler::TableShape { sets: 16, ways: 2 };
+    run(ProfilingConfig::adaptive().policy(|| Box::new(profiler::RareSites::default())).path_table(shape))?;
+    Ok(())
+}
+
+/// Each request has about a hundred checks, a tenth of those between two bursts.
+#[test]
+fn many_short_stores_have_as_many_bursts_as_a_long_one() -> Outcome {
+    let lengths = profiler::BurstLengths::new(1000, 10);
+    let bursts = |requests: u64, n: i32| -> Result<u64> {
+        let config =
+            ProfilingConfig::adaptive().bursts(lengths).with(|c| _ = c.background_compilation(false));
+        let engine = Engine::with_profiling(config)?;
+        let mut linker = Linker::new(&engine);
+        linker.func_wrap("host", "nothing", || {})?;
+        let calling = r#"(module (import "host" "nothing" (func $nothing)) (func (export "run") (param $n i32)
+            (loop $again (call $nothing) (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))"#;
+        let module = Module::new(&engine, calling)?;
+        let mut all = 0;
+        for _ in 0..requests {
+            let mut store = Store::new(&engine, ());
+            let instance = linker.instantiate(&mut store, &module)?;
+            instance.get_typed_func::<i32, ()>(&mut store, "run")?.call(&mut store, n)?;
+            all += instance.profile(&store)?.bursts.unwrap_or(0);
+        }
+        Ok(all)
+    };
+    let (one, many) = (bursts(1, 100_000)?, bursts(1000, 100)?);
+    assert!(one >= 90, "{one}");
+    assert!(many.abs_diff(one) <= one / 10, "{many} and {one}");
+    assert_eq!(many, bursts(1000, 100)?, "they begin at the same checks");
+    Ok(())
+}
+
+#[test]
+fn a_deadline_that_nothing_would_notice_is_refused() -> Outcome {
+    let soon = std::time::Instant::now();
+    let mut store = Store::new(&Engine::default(), ());
+    for why in [store.set_deadline(Some(soon)), store.set_epoch_deadline(1)] {
+        let why = why.expect_err("nothing polls").to_string();
+        assert!(why.contains("Config::interruptible"), "{why}");
+    }
+    store.set_deadline(None)?;
+    for config in [
+        Config::new().interruptible(true).clone(),
+        ProfilingConfig::exact().into(),
+        ProfilingConfig::adaptive().into(),
+        ProfilingConfig::adaptive().with(|c| _ = c.signals_based_traps(false)).into(),
+    ] {
+        let mut store = Store::new(&Engine::new(&config)?, ());
+        store.set_deadline(Some(soon))?;
+        store.set_epoch_deadline(1)?;
+    }
+    Ok(())
+}

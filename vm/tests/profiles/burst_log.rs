@@ -241,7 +241,7 @@ fn extended_paths_of_a_running_program_are_those_of_its_bursts() -> Outcome {
 
 #[test]
 fn what_cannot_be_recorded_is_refused() -> Outcome {
-    let engine = Engine::new(Config::new().record_bursts(true))?;
+    let engine = Engine::with_profiling(ProfilingConfig::adaptive())?;
     let module = Module::new(&engine, WAT)?;
     let mut store = Store::new(&engine, ());
     assert!(store.record_bursts(&module, "test", std::io::sink(), 1 << 20).is_err());

@@ -82,7 +82,7 @@ const CALLS: [&str; 12] = [
 fn stopped(
     stop: impl Fn(&mut Store<WasiCtx>) -> Result<()>,
 ) -> std::result::Result<Vec<Trap>, Box<dyn std::error::Error>> {
-    let engine = Engine::default();
+    let engine = Engine::new(Config::new().interruptible(true))?;
     let module = Module::new(&engine, WAT)?;
     let mut linker = Linker::new(&engine);
     wasi::add_to_linker(&mut linker, |ctx| ctx)?;

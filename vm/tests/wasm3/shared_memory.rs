@@ -157,7 +157,7 @@ fn who_waits_is_woken_by_the_host_by_time_or_not_at_all() -> Outcome {
 
 #[test]
 fn who_waits_is_woken_by_an_interruption_and_a_deadline() -> Outcome {
-    let engine = Engine::default();
+    let engine = Engine::new(Config::new().interruptible(true))?;
     let module = Module::new(&engine, WAITING)?;
     let memory = SharedMemory::new(&engine, MemoryType::shared(1, 1))?;
     let mut store = Store::new(&engine, ());

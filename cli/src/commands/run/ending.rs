@@ -126,6 +126,7 @@ fn shown(value: StoppedValue) -> String {
         StoppedValue::V128(bits) => format!("{bits:#034x}: v128"),
         StoppedValue::Ref { is_null } => if is_null { "null" } else { "a reference" }.to_owned(),
         StoppedValue::Lost => "one of too many to keep".to_owned(),
+        other => format!("{other:?}"),
     }
 }
 

@@ -86,15 +86,7 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
         Some(graphs) => Module::new(&engine, graphs.module()).map_err(modules::failure)?,
         None => module.clone(),
     };
-    ensure!(
-        args.extend.is_none() || is_sampled(&counted),
-        "--extend needs sampling: leave out --exact, --profile and --collect"
-    );
-    ensure!(
-        args.path_table.is_none() || is_sampled(&counted),
-        "--path-table needs sampling: leave out --path-table, or --exact, --profile and --collect"
-    );
-    let bursts = args.bursts.as_deref().map(|path| burst_file(path, &counted)).transpose()?;
+    let bursts = args.bursts.as_deref().map(burst_file).transpose()?;
     let live = live(&args, &counted)?;
     if args.eager {
         let all = component.as_ref().map_or(std::slice::from_ref(&ran), Component::modules);
@@ -210,8 +202,7 @@ fn is_sampled(counted: &Counted) -> bool {
 }
 
 /// Creates the file for bursts.
-fn burst_file(path: &Path, counted: &Counted) -> Result<TraceTarget> {
-    ensure!(is_sampled(counted), "--bursts needs sampling: leave out --exact, --profile and --collect");
+fn burst_file(path: &Path) -> Result<TraceTarget> {
     let file = File::create(path).with_context(|| format!("cannot write bursts to {}", path.display()))?;
     Ok(TraceTarget { file, max_size: MAX_BURST_FILE })
 }
@@ -237,7 +228,23 @@ fn wants_profile(args: &RunArgs) -> bool {
     !args.quiet || args.output.is_some()
 }
 
+/// Checks that what bursts see is asked for only where there are bursts.
+fn check_bursts(args: &RunArgs, counted: &Counted) -> Result<()> {
+    let asked = [
+        (args.bursts.is_some(), "--bursts"),
+        (args.extend.is_some(), "--extend"),
+        (args.path_table.is_some(), "--path-table"),
+    ];
+    match asked.iter().find(|(is_asked, _)| *is_asked && !is_sampled(counted)) {
+        Some((_, option)) => {
+            bail!("{option} needs sampling: leave out --exact, --profile and --collect")
+        }
+        None => Ok(()),
+    }
+}
+
 fn config(args: &RunArgs, counted: &Counted) -> Result<Config> {
+    check_bursts(args, counted)?;
     let mut config = if args.conservative { Config::conservative() } else { Config::new() };
     counted.configure(args.program.configure(&mut config));
     config.record_bursts(args.bursts.is_some()).trace_references(args.addresses);

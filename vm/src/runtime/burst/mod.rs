@@ -4,6 +4,7 @@ pub mod burst_contexts;
 pub mod burst_cost;
 pub mod burst_log;
 pub mod burst_pacing;
+pub mod burst_phase;
 pub mod burst_spans;
 pub mod burst_spread;
 pub mod burst_time;

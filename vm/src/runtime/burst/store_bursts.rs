@@ -94,10 +94,12 @@ impl StoreBursts {
         let ProfilingConfig::Adaptive(adaptive) = config.profiling else { return Ok(None) };
         let trigger = adaptive.trigger;
         let lengths = begin_by_trigger(interrupt, Some(adaptive.lengths), trigger)?;
+        let mut counts = Bursts::new(lengths);
+        engine.burst_phase().take(|passed| counts.go_on_from(passed));
         let mut bursts = StoreBursts {
             context,
             trigger,
-            counts: Bursts::new(lengths),
+            counts,
             pace: policy(config).map(Pace::new),
             cost: engine.account().cloned().map(BurstCost::new),
             time: match trigger {
@@ -119,6 +121,11 @@ impl StoreBursts {
     /// Returns the state of the bursts.
     pub fn counts(&self) -> &Bursts {
         &self.counts
+    }
+
+    /// Returns how many checks of the time between two bursts are over, for the engine's next store.
+    pub fn carried(&self) -> u64 {
+        self.up_to_now().passed_since_burst()
     }
 
     /// Returns where bursts were skipped.

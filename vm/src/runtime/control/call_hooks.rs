@@ -11,6 +11,7 @@ use crate::runtime::linear_memory::growth;
 /// A transition between the host and wasm code, which is reported to
 /// [`Store::call_hook`](crate::Store::call_hook).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum CallHook {
     /// The host is about to call wasm code.
     CallingWasm,

@@ -43,6 +43,9 @@ pub struct Events {
     are_in_records: bool,
     /// The count at which each counter is zero: the budget, for a metered kind.
     bias: [u64; store_context::EVENT_KINDS as usize],
+    /// How many events before the end of the budget a check stops the program: 1 for fuel, of which a program needs more
+    /// than it has consumed, as in Wasmtime; 0 for budgets, which may be used up.
+    early: u64,
     stop: Option<RawStop>,
     on_out_of_budget: Option<OnOutOfBudget>,
     /// The rest of the budget: it is granted in portions, with a yield to other calls after each.
@@ -71,6 +74,7 @@ impl Events {
             metered: collection.metered,
             are_in_records: collection.events_in_records() > 0,
             bias: Default::default(),
+            early: 0,
             stop: None,
             on_out_of_budget: None,
             reserve: 0,
@@ -89,8 +93,11 @@ impl Events {
     }
 
     /// Prepares the counter of the metered kind, before a budget is set. Code that consumes fuel begins without.
-    pub fn start_metering(&mut self, consumes_fuel: bool) {
+    /// `early`: whether checks stop the program as soon as all is consumed.
+    pub fn start_metering(&mut self, consumes_fuel: bool, early: bool) {
         if let Some(kind) = self.metered {
+            self.early = early.into();
+            self.set_counted(kind, 0);
             self.set_limit(kind, if consumes_fuel { 0 } else { UNLIMITED });
         }
     }
@@ -113,7 +120,7 @@ impl Events {
     /// Returns the rest of the budget of the metered `kind`; negative by the overdraft.
     pub fn budget_left(&self, kind: u32) -> i64 {
         let reserve = i64::try_from(self.reserve).unwrap_or(i64::MAX);
-        self.counter(kind).wrapping_neg().saturating_add(reserve)
+        self.overdraft(kind).wrapping_neg().saturating_add(reserve)
     }
 
     fn add_to_budget(&mut self, more: u64) {
@@ -132,7 +139,7 @@ impl Events {
         true
     }
 
-    /// Reports whether more events than the budget allows have happened.
+    /// Reports whether a check would stop the program.
     fn is_over_budget(&self) -> bool {
         self.metered.is_some_and(|kind| self.counter(kind) > 0)
     }
@@ -140,7 +147,7 @@ impl Events {
     /// Returns the error of an exhausted budget.
     fn out_of_budget(&self, engine: &EngineCore) -> Option<Error> {
         let kind = self.metered?;
-        let overdraft = self.counter(kind).unsigned_abs();
+        let overdraft = self.overdraft(kind).unsigned_abs();
         let kind = engine.collection().events[kind as usize].name.clone();
         let trap = if engine.config().consumes_fuel() { Trap::OutOfFuel } else { Trap::OutOfBudget };
         Some(Error::from(trap).context(OutOfBudget { kind, overdraft }))
@@ -162,11 +169,22 @@ impl Events {
 
     /// Returns the events of a kind that has a counter.
     fn counted(&self, kind: u32) -> u64 {
-        (self.counter(kind) as u64).wrapping_add(self.bias[kind as usize])
+        (self.counter(kind) as u64).wrapping_add(self.zero(kind))
+    }
+
+    /// Returns the events of the metered `kind` beyond the budget granted so far; negative by what is left of it.
+    fn overdraft(&self, kind: u32) -> i64 {
+        self.counter(kind).wrapping_sub_unsigned(self.early)
+    }
+
+    /// Returns the count at which the counter of machine code is zero, modulo 2^64.
+    fn zero(&self, kind: u32) -> u64 {
+        let early = if self.metered == Some(kind) { self.early } else { 0 };
+        self.bias[kind as usize].wrapping_sub(early)
     }
 
     fn set_counted(&mut self, kind: u32, count: u64) {
-        let relative = count.wrapping_sub(self.bias[kind as usize]);
+        let relative = count.wrapping_sub(self.zero(kind));
         // SAFETY: the context lives as long as the store; no machine code of it runs at the same time.
         unsafe { (&raw mut (*self.context.as_ptr()).events[kind as usize]).write(relative as i64) };
     }
@@ -176,7 +194,7 @@ impl Events {
         unsafe { (&raw const (*self.context.as_ptr()).events[kind as usize]).read() }
     }
 
-    /// Moves the zero of the counter of the metered `kind` to a total of `limit` events, capped so that the difference
+    /// Moves the end of the budget of the metered `kind` to a total of `limit` events, capped so that the difference
     /// fits.
     fn set_limit(&mut self, kind: u32, limit: u64) {
         let count = self.counted(kind);
@@ -324,7 +342,7 @@ impl StoreOpaque {
     }
 }
 
-/// Checks the budget at a call of wasm, since a leaf function does not check it.
+/// Checks the budget at a call of wasm, since a leaf function does not check it, unless it is fuel.
 ///
 /// # Errors
 /// Fails if the budget is exhausted, and the embedder adds nothing.
@@ -335,8 +353,9 @@ pub unsafe fn ask_before_call(store: NonNull<StoreOpaque>) -> Result<()> {
     let is_over = {
         // SAFETY: the caller upholds this function's safety contract; the reference ends with the block.
         let store = unsafe { store.as_ref() };
-        store.observed.events.is_over_budget()
-            && !matches!(store.engine().collection().counting, Counting::Before(_))
+        let collection = store.engine().collection();
+        let checks_itself = collection.checks_as_fuel || matches!(collection.counting, Counting::Before(_));
+        store.observed.events.is_over_budget() && !checks_itself
     };
     if !is_over {
         return Ok(());
@@ -374,6 +393,11 @@ pub unsafe fn out_of_budget(store: NonNull<StoreOpaque>) -> bool {
                 return false;
             };
             (*store.as_ptr()).observed.events.add_to_budget(more);
+            // Whoever gives no fuel is not asked again.
+            if more == 0 && store.as_ref().observed.events.is_over_budget() {
+                (*store.as_ptr()).refuse_budget();
+                return false;
+            }
         }
     }
     true

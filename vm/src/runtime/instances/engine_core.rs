@@ -12,6 +12,7 @@ use super::pool::Pool;
 use crate::arch;
 use crate::config::{Config, PerfFormat, ProfilingConfig};
 use crate::error::Result;
+use crate::runtime::burst::burst_phase::BurstPhase;
 use crate::runtime::code::registry::CodeObject;
 use crate::runtime::code::{CodeArena, CodeSpace, CodeUse, Stubs, TrapStubs, no_code_memory};
 use crate::runtime::counts::account::Account;
@@ -41,6 +42,7 @@ pub struct EngineCore {
     pool: Option<Arc<Pool>>,
     fiber_stacks: FiberStacks,
     epochs: Epochs,
+    burst_phase: BurstPhase,
 }
 
 impl EngineCore {
@@ -85,6 +87,7 @@ impl EngineCore {
             pool,
             fiber_stacks: FiberStacks::default(),
             epochs: Epochs::default(),
+            burst_phase: BurstPhase::default(),
             address_space,
             collection,
             bursts,
@@ -142,6 +145,16 @@ impl EngineCore {
     /// Returns the deadlines that the embedder counts.
     pub fn epochs(&self) -> &Epochs {
         &self.epochs
+    }
+
+    /// Returns the checks since the last burst of stores that are gone.
+    pub fn burst_phase(&self) -> &BurstPhase {
+        &self.burst_phase
+    }
+
+    /// Returns whether something in wasm code notices an interruption: polls, or checks of bursts.
+    pub fn notices_interruptions(&self) -> bool {
+        self.has_bursts() || self.compiler().options().polls
     }
 
     /// Returns the pool of past instances' resources, if there is one.

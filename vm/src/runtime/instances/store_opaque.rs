@@ -23,6 +23,7 @@
 
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::abi::{VmMemory, VmStoreContext};
 use super::engine_core::EngineCore;
@@ -35,7 +36,7 @@ use crate::runtime::interruption::interrupt_page::InterruptPage;
 use crate::runtime::linear_memory::memory_image::MemoryImage;
 use crate::runtime::values::collected::Collected;
 use crate::runtime::values::externs::Charge;
-use crate::{Error, MemoryType, Result, Trap};
+use crate::{Error, ErrorKind, MemoryType, Result, Trap};
 
 /// The store.
 pub struct StoreOpaque {
@@ -83,7 +84,7 @@ impl StoreOpaque {
         let mut store = StoreOpaque { engine: engine.clone(), control, items, collected, observed, context };
         let StoreOpaque { control, observed, .. } = &mut store;
         observed.pass_entry_slot();
-        observed.events.start_metering(config.consumes_fuel());
+        observed.events.start_metering(config.consumes_fuel(), config.checks_as_fuel());
         observed.bursts =
             StoreBursts::start(engine, bursts, control.interrupt(), observed.started(), on_round)?;
         Ok(store)
@@ -109,6 +110,37 @@ impl StoreOpaque {
             let _ = self.control.interrupt().watch();
         }
         self.control.interrupt()
+    }
+
+    /// Sets or removes the instant at which the store's code stops.
+    ///
+    /// # Errors
+    /// Fails if the code would not notice, or if the system has no thread for a timer.
+    pub fn stop_at(&self, at: Option<Instant>) -> Result<()> {
+        if at.is_some() {
+            self.check_interruptible()?;
+        }
+        self.control.set_deadline(at)
+    }
+
+    /// Stops the store's code when the engine's epoch has been incremented so many times.
+    ///
+    /// # Errors
+    /// Fails if the code would not notice.
+    pub fn stop_in(&self, epochs: u64) -> Result<()> {
+        self.check_interruptible()?;
+        self.set_epoch_deadline(epochs);
+        Ok(())
+    }
+
+    fn check_interruptible(&self) -> Result<()> {
+        match self.engine.notices_interruptions() {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorKind::Type,
+                "loops would not notice a deadline: enable Config::interruptible (or Config::epoch_interruption)",
+            )),
+        }
     }
 
     /// Stops the store's code when the engine's epoch has been incremented so many times.
@@ -205,5 +237,8 @@ impl StoreOpaque {
 impl Drop for StoreOpaque {
     fn drop(&mut self) {
         self.control.give_back(&self.engine);
+        if let Some(bursts) = &self.observed.bursts {
+            self.engine.burst_phase().give(bursts.carried());
+        }
     }
 }
