@@ -15,7 +15,7 @@ mod streams;
 
 pub use compressor::Compressor;
 pub use parts::{Part, Parts};
-pub use streams::Stream;
+pub use streams::{OutsideStreams, Stream};
 
 use serde::{Deserialize, Serialize};
 
@@ -124,7 +124,12 @@ impl Grammar {
     /// # Panics
     /// Panics if there is no such rule.
     pub fn items_of(&self, rule: usize) -> Items<'_> {
-        Items { rules: &self.rules, open: vec![self.rules[rule].iter()] }
+        self.items_of_symbols(&self.rules[rule])
+    }
+
+    /// Iterates over the items of some symbols, in order.
+    fn items_of_symbols<'a>(&'a self, symbols: &'a [Symbol]) -> Items<'a> {
+        Items { rules: &self.rules, open: vec![symbols.iter()] }
     }
 
     /// Renumbers the rules so that each uses only later ones, drops unused rules, and expands rules that are used

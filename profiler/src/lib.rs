@@ -51,7 +51,7 @@ pub use counts::figure_kind::{FigureKind, Rate};
 pub use counts::metric::{INSTRUCTIONS, Metric};
 pub use counts::path_counts::{PathCount, UnfinishedExit, UnfinishedPath};
 pub use file::{FileError, replace_file};
-pub use grammar::{Compressor, Grammar, Items, Part, Parts, Stream, Symbol};
+pub use grammar::{Compressor, Grammar, Items, OutsideStreams, Part, Parts, Stream, Symbol};
 pub use graph::call_graph::{Broken, CallGraph, DirectCallee};
 pub use graph::cfg::{Cfg, CfgError, Edge};
 pub use graph::depth_first::DepthFirst;

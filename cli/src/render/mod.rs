@@ -18,6 +18,7 @@ pub mod extended_paths;
 pub mod flow;
 pub mod functions;
 pub mod host_calls;
+pub mod html_text;
 pub mod inlined;
 pub mod interesting;
 pub mod lines;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::html_text;
 use super::screen::Screen;
 use super::table::Table;
 use crate::fitted_name;
@@ -93,12 +94,20 @@ impl Span {
 pub struct Page {
     screen: Screen,
     text: String,
+    /// Whether it is for the browser.
+    is_html: bool,
 }
 
 impl Page {
     /// Creates an empty page.
     pub fn new(screen: Screen) -> Self {
-        Self { screen, text: String::new() }
+        Self { screen, text: String::new(), is_html: false }
+    }
+
+    /// Creates an empty page for the browser, whose lines are never cut.
+    pub fn for_browser() -> Self {
+        let screen = Screen { width: usize::MAX, cut: false, is_wide: true, color: true };
+        Self { screen, text: String::new(), is_html: true }
     }
 
     /// Returns the screen that the page is for.
@@ -109,6 +118,11 @@ impl Page {
     /// Returns the text so far.
     pub fn into_text(self) -> String {
         self.text
+    }
+
+    /// Returns the file for the browser.
+    pub fn into_html(self, title: &str) -> String {
+        html_text::whole(title, &self.text)
     }
 
     /// Adds an empty line.
@@ -149,6 +163,9 @@ impl Page {
     }
 
     fn paint(&mut self, text: &str, ink: Ink) {
+        if self.is_html {
+            return html_text::push(&mut self.text, text, ink);
+        }
         match ink.code().filter(|_| self.screen.color && !text.trim().is_empty()) {
             Some(code) => write!(self.text, "\x1b[{code}m{text}\x1b[0m").expect("strings grow"),
             None => self.text.push_str(text),
@@ -198,5 +215,17 @@ mod tests {
     fn colours_stand_around_the_text_only() {
         let screen = Screen { width: 80, cut: true, color: true, is_wide: false };
         assert_eq!(text(screen), "12 \x1b[36ma name that is long\x1b[0m\n");
+    }
+
+    #[test]
+    fn names_in_pages_for_the_browser_are_text() {
+        let mut page = Page::for_browser();
+        page.line(&[plain("a & b "), span("<script>", Ink::Hot)]);
+        let html = page.into_html("f<g>");
+        assert!(html.contains("<title>f&lt;g&gt;</title>"), "{html}");
+        assert!(
+            html.contains("<pre>\na &amp; b <span class=\"hot\">&lt;script&gt;</span>\n</pre>"),
+            "{html}"
+        );
     }
 }

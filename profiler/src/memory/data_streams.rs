@@ -4,13 +4,15 @@
 //! Invariant: no stream spans an interruption; heats add up to at most the number of references.
 //! Source: Hirzel & Chilimbi 2001, section 5.2; Chilimbi, *On the Stability of Temporal Data Reference Profiles*,
 //! PACT 2001: two streams are the same if they have the same **access signature**, the sequence of their
-//! instructions. Streams are found on a grammar, see [`Grammar::streams`](crate::Grammar::streams). Oracle:
+//! instructions. Of a loop that is where the stream happens to begin and to end, so the signature of a stream that goes
+//! through the same instructions at least twice is one round, in the rotation that comes first: the same walk is the same
+//! signature wherever it is cut. Streams are found on a grammar, see [`Grammar::streams`](crate::Grammar::streams). Oracle:
 //! `tests/it/data_streams.rs`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 
-use crate::{Compressor, Symbol};
+use crate::{Compressor, OutsideStreams, Symbol};
 
 /// Builder that takes references in order.
 pub struct DataStreamsBuilder {
@@ -31,6 +33,8 @@ pub struct DataStreams {
     pub references: u64,
     /// Number of hot streams.
     pub streams: u64,
+    /// What is in no stream, if the streams make up less than the wanted share.
+    pub missed: Option<OutsideStreams>,
     /// Access signatures of the streams, hottest first.
     pub signatures: Vec<AccessSignature>,
 }
@@ -38,8 +42,10 @@ pub struct DataStreams {
 /// The streams with one sequence of instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessSignature {
-    /// Offsets of the instructions in the module, in order.
+    /// Offsets of the instructions in the module, in order; of a loop those of one round.
     pub sites: Vec<u32>,
+    /// Whether the streams go round a loop.
+    pub is_loop: bool,
     /// Number of streams with this signature.
     pub streams: u64,
     /// Number of occurrences of these streams.
@@ -97,23 +103,41 @@ impl DataStreamsBuilder {
     /// enough.
     pub fn finish(self, lengths: &RangeInclusive<u64>, share: f64) -> DataStreams {
         let grammar = self.compressor.finish();
-        let mut signatures: BTreeMap<Vec<u32>, AccessSignature> = BTreeMap::new();
+        let mut signatures: BTreeMap<(Vec<u32>, bool), AccessSignature> = BTreeMap::new();
         let streams = grammar.hot_streams(lengths, share);
         for stream in &streams {
             // No rule contains an interruption, as each occurs once.
-            let sites =
-                grammar.items_of(stream.rule).filter_map(|item| self.sites.get(item as usize).copied());
-            let sites: Vec<u32> = sites.collect();
-            let empty = AccessSignature { sites: sites.clone(), streams: 0, times: 0, heat: 0 };
-            let sum = signatures.entry(sites).or_insert(empty);
+            let items = grammar.items_of_stream(stream);
+            let sites: Vec<u32> = items.filter_map(|item| self.sites.get(item as usize).copied()).collect();
+            let round = round(&sites);
+            let is_loop = round.is_some();
+            let sites = round.unwrap_or(sites);
+            let empty = AccessSignature { sites: sites.clone(), is_loop, streams: 0, times: 0, heat: 0 };
+            let sum = signatures.entry((sites, is_loop)).or_insert(empty);
             sum.streams += 1;
             sum.times += stream.times;
             sum.heat += stream.heat();
         }
         let mut signatures: Vec<_> = signatures.into_values().collect();
         signatures.sort_by_key(|signature| std::cmp::Reverse(signature.heat));
-        DataStreams { references: self.references, streams: streams.len() as u64, signatures }
+        let heat: u64 = signatures.iter().map(|signature| signature.heat).sum();
+        let is_missed = (heat as f64) < share * self.references as f64;
+        let missed = is_missed.then(|| {
+            let mut outside = grammar.outside_streams(lengths);
+            // The numbers of interruptions are none of references.
+            outside.once = outside.once.saturating_sub(u64::from(Symbol::MOST - self.interruptions));
+            outside
+        });
+        DataStreams { references: self.references, streams: streams.len() as u64, missed, signatures }
     }
+}
+
+/// Returns one round of a loop that these instructions go through at least twice, in the rotation that comes first.
+fn round(sites: &[u32]) -> Option<Vec<u32>> {
+    let is_period = |period: &usize| sites[*period..] == sites[..sites.len() - period];
+    let period = (1..=sites.len() / 2).find(is_period)?;
+    let rotations = (0..period).map(|begin| &sites[begin..begin + period]);
+    rotations.min().map(<[u32]>::to_vec)
 }
 
 impl DataStreams {
@@ -121,9 +145,10 @@ impl DataStreams {
     /// shares of the references.
     pub fn overlap(&self, other: &Self) -> f64 {
         let share = |heat: u64, of: &Self| heat as f64 / of.references.max(1) as f64;
-        let theirs: HashMap<&[u32], u64> = other.signatures.iter().map(|s| (&s.sites[..], s.heat)).collect();
+        let theirs: HashMap<(&[u32], bool), u64> =
+            other.signatures.iter().map(|s| ((&s.sites[..], s.is_loop), s.heat)).collect();
         let common = self.signatures.iter().filter_map(|signature| {
-            let there = theirs.get(&signature.sites[..])?;
+            let there = theirs.get(&(&signature.sites[..], signature.is_loop))?;
             Some(share(signature.heat, self).min(share(*there, other)))
         });
         common.sum()

@@ -1,6 +1,6 @@
 //! Hot data streams: lists that are walked again and again, apart from what is touched at random.
 
-use wprof_profiler::{DataStreams, DataStreamsBuilder};
+use wprof_profiler::{DataStreams, DataStreamsBuilder, OutsideStreams};
 
 use crate::rng::Rng;
 
@@ -33,9 +33,11 @@ fn walks_through_lists_are_streams() {
         for signature in &streams.signatures {
             let sites: Vec<u32> = [100, 101, 110, 111].to_vec();
             assert!(signature.sites.iter().all(|site| sites.contains(site)), "{signature:?}");
-            assert!((10..=40).contains(&signature.sites.len()) && signature.streams > 0);
-            assert_eq!(signature.heat, signature.times * signature.sites.len() as u64);
+            assert!((10..=40).contains(&(signature.heat / signature.times)) && signature.streams > 0);
+            assert!(signature.is_loop || signature.heat == signature.times * signature.sites.len() as u64);
         }
+        let hottest = &streams.signatures[0];
+        assert!(hottest.is_loop && hottest.sites.len() == 2, "{hottest:?}");
     }
 }
 
@@ -44,7 +46,45 @@ fn what_never_repeats_is_no_stream() {
     let mut builder = DataStreamsBuilder::new(u64::MAX);
     (0..1000).for_each(|at| builder.add(7, at * 8));
     let streams = builder.finish(&(10..=40), 0.9);
-    assert_eq!(streams, DataStreams { references: 1000, ..DataStreams::default() });
+    let missed = Some(OutsideStreams { once: 1000, short: 0 });
+    assert_eq!(streams, DataStreams { references: 1000, missed, ..DataStreams::default() });
+}
+
+/// Goes round a list of `nodes` nodes, from the given one on, by a loop with three loads.
+fn round_and_round(nodes: u64, first: u64, steps: u64) -> DataStreams {
+    let mut builder = DataStreamsBuilder::new(u64::MAX);
+    for step in first..first + steps {
+        let site = [7, 5, 9][step as usize % 3];
+        builder.add(site, step % (3 * nodes) * 8);
+    }
+    builder.finish(&(10..=40), 0.9)
+}
+
+#[test]
+fn one_walk_is_one_stream_wherever_it_is_cut() {
+    let long = round_and_round(5000, 0, 40 * 15_000);
+    let [all] = &long.signatures[..] else { panic!("{:?}", long.signatures) };
+    assert_eq!((&all.sites[..], all.is_loop), (&[5, 9, 7][..], true));
+    assert!(all.heat as f64 >= 0.9 * long.references as f64 && long.missed.is_none());
+    // Another list, another beginning: the same loop.
+    for first in 0..3 {
+        let other = round_and_round(31, first, 10_000);
+        assert_eq!(other.signatures[0].sites, [5, 9, 7]);
+        assert!(long.overlap(&other) > 0.85, "{}", long.overlap(&other));
+    }
+}
+
+#[test]
+fn what_is_missed_repeats_too_little_or_not_at_all() {
+    // Four references that come again among six that do not.
+    let mut builder = DataStreamsBuilder::new(u64::MAX);
+    for at in 0..100_u64 {
+        (0..4).for_each(|site| builder.add(site, u64::from(site)));
+        (0..6).for_each(|other| builder.add(9, 1000 + 6 * at + other));
+        builder.interrupt();
+    }
+    let streams = builder.finish(&(10..=40), 0.9);
+    assert_eq!(streams.missed, Some(OutsideStreams { once: 600, short: 400 }));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use wprof_profiler::{Compressor, Grammar, Parts, Stream, Symbol};
+use wprof_profiler::{Compressor, Grammar, OutsideStreams, Parts, Stream, Symbol};
 
 use crate::rng::Rng;
 
@@ -139,15 +139,28 @@ fn parts_are_counted_as_in_the_sequence() {
     }
 }
 
-/// Each occurrence of a stream in the parse tree, from the sequence down.
-fn occurrences(grammar: &Grammar, rule: usize, streams: &[Stream], found: &mut HashMap<usize, u64>) {
-    if streams.iter().any(|stream| stream.rule == rule) {
-        *found.entry(rule).or_default() += 1;
-        return;
+/// Each occurrence of a stream in the parse tree, from the sequence down; also returns the items in none, of rules that occur
+/// once and of others.
+fn occurrences(grammar: &Grammar, rule: usize, streams: &[Stream], found: &mut [u64]) -> [u64; 2] {
+    let body = &grammar.rules()[rule];
+    let (mut at, mut outside) = (0, [0, 0]);
+    while at < body.len() {
+        let begins = |stream: &Stream| stream.rule == rule && stream.symbols.start == at;
+        if let Some(number) = streams.iter().position(begins) {
+            found[number] += 1;
+            at = streams[number].symbols.end;
+            continue;
+        }
+        match body[at].as_rule() {
+            Some(used) => {
+                let below = occurrences(grammar, used, streams, found);
+                outside = [outside[0] + below[0], outside[1] + below[1]];
+            }
+            None => outside[usize::from(rule != 0)] += 1,
+        }
+        at += 1;
     }
-    for used in grammar.rules()[rule].iter().filter_map(|symbol| symbol.as_rule()) {
-        occurrences(grammar, used, streams, found);
-    }
+    outside
 }
 
 /// How often a part can be found in a sequence without overlapping.
@@ -172,17 +185,21 @@ fn streams_are_disjoint_parts_of_the_parse() {
         let grammar = compressed(&sequence, usize::MAX);
         for (lengths, heat) in [(2..=10, 1), (3..=8, 12), (10..=40, 20), (2..=100, 50)] {
             let streams = grammar.streams(&lengths, heat);
-            let mut found = HashMap::new();
-            occurrences(&grammar, 0, &streams, &mut found);
-            for stream in &streams {
-                assert_eq!(found.get(&stream.rule), Some(&stream.times));
+            let mut found = vec![0; streams.len()];
+            let outside = occurrences(&grammar, 0, &streams, &mut found).iter().sum::<u64>();
+            for (stream, found) in streams.iter().zip(found) {
+                assert_eq!(found, stream.times);
                 assert!(lengths.contains(&stream.length) && stream.heat() >= heat && stream.times >= 2);
-                let items: Vec<u32> = grammar.items_of(stream.rule).collect();
+                let items: Vec<u32> = grammar.items_of_stream(stream).collect();
                 assert_eq!(items.len() as u64, stream.length);
                 assert!(without_overlap(&sequence, &items) >= stream.times);
             }
             let all: u64 = streams.iter().map(Stream::heat).sum();
-            assert!(all <= sequence.len() as u64);
+            assert_eq!(all + outside, sequence.len() as u64);
+            if heat == 1 {
+                let OutsideStreams { once, short } = grammar.outside_streams(&lengths);
+                assert_eq!(once + short, outside);
+            }
             assert!(streams.is_sorted_by(|a, b| a.heat() >= b.heat()));
         }
     }
@@ -200,6 +217,25 @@ fn the_threshold_is_as_high_as_the_share_allows() {
     let streams = grammar.hot_streams(&(10..=40), 0.9);
     let heat: u64 = streams.iter().map(Stream::heat).sum();
     assert!(heat as f64 >= 0.9 * sequence.len() as f64, "{streams:?}");
-    assert!(streams.iter().all(|stream| grammar.items_of(stream.rule).all(|item| item < 1000)));
+    assert!(streams.iter().all(|stream| grammar.items_of_stream(stream).all(|item| item < 1000)));
     assert_eq!(grammar.hot_streams(&(300..=400), 0.9), []);
+}
+
+#[test]
+fn what_repeats_at_length_is_cut_to_streams() {
+    // A walk of 5003 items, 40 times: no rule in it has ten.
+    let sequence: Vec<u32> = (0..40 * 5003).map(|at| at % 5003).collect();
+    let grammar = compressed(&sequence, usize::MAX);
+    let streams = grammar.hot_streams(&(10..=40), 0.9);
+    let heat: u64 = streams.iter().map(Stream::heat).sum();
+    assert!(heat as f64 >= 0.9 * sequence.len() as f64, "{heat}");
+    // As few pieces as can be: hardly any is much shorter than it may be.
+    assert!(
+        streams.iter().all(|stream| (20..=40).contains(&stream.length)) && streams.len() < 130,
+        "{streams:?}"
+    );
+    assert_eq!(grammar.outside_streams(&(10..=40)), OutsideStreams::default());
+    // What is over is too little, where pieces cannot be as long as is wanted.
+    let OutsideStreams { once, short } = grammar.outside_streams(&(40..=40));
+    assert_eq!((once, short), (0, sequence.len() as u64 % 5003 + 40 * (5003 % 40)));
 }

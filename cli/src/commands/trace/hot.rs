@@ -1,6 +1,5 @@
 //! `wprof trace hot`: shows where a run spends its work, as sequences of paths.
 
-use std::io;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -10,11 +9,12 @@ use wprof_profiler::{PathItem, Subpath, SubpathEnd, WholePath};
 
 use super::super::help;
 use super::names::Names;
+use super::pages;
 use crate::modules::ModuleOption;
 use crate::output;
 use crate::render::numbers::{count_of, grouped, percent};
 use crate::render::page::{Ink, Page, Span, plain, span};
-use crate::render::screen::{ColorChoice, Screen};
+use crate::render::screen::ColorChoice;
 
 /// The maximum length of a sequence; the work of the search grows with it.
 const LONGEST: u64 = 100;
@@ -57,6 +57,9 @@ pub struct HotArgs {
     /// Show N sequences
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, help_heading = help::VIEW)]
     top: usize,
+    /// Write one self-contained HTML file for a browser; `-` is standard output
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
+    html: Option<PathBuf>,
     #[command(flatten)]
     module: ModuleOption,
 }
@@ -79,9 +82,9 @@ pub fn execute(args: &HotArgs, color: ColorChoice) -> Result<()> {
         }
     };
     let mut names = names.into_inner();
-    let mut page = Page::new(Screen::new(io::stdout(), color));
+    let mut page = pages::new(args.html.as_deref(), color);
     write(&mut page, &whole, &found, all, args, &mut names);
-    output::print(&page.into_text())?;
+    pages::write(page, args.html.as_deref(), &format!("Hot paths of {}", args.file.display()))?;
     if let Some(notice) = whole.ending().notice() {
         output::tell_line(format_args!("wprof: {notice}"));
     }

@@ -6,6 +6,7 @@ mod compress;
 mod hot;
 mod names;
 mod pack;
+mod pages;
 mod phases;
 mod record;
 mod replay;

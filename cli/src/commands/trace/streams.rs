@@ -6,16 +6,20 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueHint};
-use wprof_profiler::{BurstEvent, BurstReader, DataStreams, DataStreamsBuilder, TraceFileError, TraceStep};
+use wprof_profiler::{
+    AccessSignature, BurstEvent, BurstReader, DataStreams, DataStreamsBuilder, OutsideStreams,
+    TraceFileError, TraceStep,
+};
 
 use super::super::help;
 use super::names::Names;
+use super::pages;
 use crate::modules::ModuleOption;
 use crate::output;
 use crate::progress::{self, Reading};
 use crate::render::numbers::{count_of, grouped, percent, share};
 use crate::render::page::{Ink, Page, plain, span};
-use crate::render::screen::{ColorChoice, Screen};
+use crate::render::screen::ColorChoice;
 
 /// The number of a signature's instructions that are shown.
 const SHOWN: usize = 12;
@@ -33,7 +37,8 @@ A data stream is a sequence of data references, each an instruction and an addre
 heat is its length times how often it occurs, without overlapping itself or another stream; hot streams are \
 the hottest ones that together make up the given share of all references. They are found on a grammar of \
 the references (Sequitur). Streams whose instructions are the same, at other addresses, have one access \
-signature and are shown together: addresses differ from run to run.
+signature and are shown together: addresses differ from run to run. If streams go round a loop, that is one \
+round, wherever they begin and end. What comes again at greater length is cut to streams.
 
 The references are those of a trace or of bursts, recorded with --addresses. With --overlap the streams are \
 compared with those of another file: the sum, over all signatures, of the smaller of their two shares of \
@@ -56,6 +61,9 @@ pub struct StreamsArgs {
     /// Show N signatures
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, help_heading = help::VIEW)]
     top: usize,
+    /// Write one self-contained HTML file for a browser; `-` is standard output
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
+    html: Option<PathBuf>,
     /// Read the first N references only; each takes some bytes of memory
     #[arg(long, value_name = "N", default_value_t = 100_000_000, help_heading = help::LIMITS)]
     limit: u64,
@@ -66,15 +74,15 @@ pub struct StreamsArgs {
 pub fn execute(args: &StreamsArgs, color: ColorChoice) -> Result<()> {
     let (streams, names) = read(args, &args.file)?;
     let names = names.expect("the module is looked for beside this file");
-    let mut page = Page::new(Screen::new(io::stdout(), color));
-    write(&mut page, &streams, args.top, &names);
+    let mut page = pages::new(args.html.as_deref(), color);
+    write(&mut page, &streams, args, &names);
     if let Some(path) = &args.overlap {
         let (other, _) = read(args, path)?;
         page.gap();
         let overlap = share(streams.overlap(&other));
         page.line(&[span(format!("overlap {overlap} with {}", path.display()), Ink::Strong)]);
     }
-    output::print(&page.into_text())
+    pages::write(page, args.html.as_deref(), &format!("Data streams of {}", args.file.display()))
 }
 
 /// Reads the streams of a file; also returns the names of its module, if they are shown.
@@ -151,37 +159,51 @@ fn add_trace(
     Ok(())
 }
 
-fn write(page: &mut Page, streams: &DataStreams, top: usize, names: &Names) {
+fn write(page: &mut Page, streams: &DataStreams, args: &StreamsArgs, names: &Names) {
+    let all = streams.references;
     let heat: u64 = streams.signatures.iter().map(|signature| signature.heat).sum();
     let head = format!(
         "{} of {} make up {} of {}",
         count_of(streams.streams, "hot data stream"),
         count_of(streams.signatures.len() as u64, "access signature"),
-        percent(heat, streams.references),
-        count_of(streams.references, "data reference")
+        percent(heat, all),
+        count_of(all, "data reference")
     );
     page.line(&[span(head, Ink::Strong)]);
-    for signature in streams.signatures.iter().take(top) {
-        page.gap();
-        let figures = format!(
-            "  {}, {}, {} each",
-            count_of(signature.streams, "stream"),
-            count_of(signature.times, "time"),
-            count_of(signature.sites.len() as u64, "reference")
+    if let Some(OutsideStreams { once, short }) = streams.missed {
+        let missed = format!(
+            "that is less than {}: {} of the references are in nothing that comes again, and {} in what is shorter \
+             than {} of them, or too little is left of",
+            share(args.coverage),
+            percent(once, all),
+            percent(short, all),
+            args.length.start()
         );
-        let heat = signature.heat;
-        page.line(&[
-            span(percent(heat, streams.references), Ink::of_share(heat, streams.references)),
-            plain(figures),
-        ]);
-        for (site, times) in runs(&signature.sites).into_iter().take(SHOWN) {
-            let again = if times > 1 { format!(" x {times}") } else { String::new() };
-            page.line(&[plain(format!("  {}{again}", names.site(site)))]);
-        }
+        page.line(&[plain(missed)]);
     }
-    if let Some(more) = streams.signatures.len().checked_sub(top).filter(|&more| more > 0) {
+    for signature in streams.signatures.iter().take(args.top) {
+        page.gap();
+        write_signature(page, signature, all, names);
+    }
+    if let Some(more) = streams.signatures.len().checked_sub(args.top).filter(|&more| more > 0) {
         page.gap();
         page.line(&[span(format!("and {} more", grouped(more as u64)), Ink::Faint)]);
+    }
+}
+
+fn write_signature(page: &mut Page, signature: &AccessSignature, all: u64, names: &Names) {
+    let AccessSignature { heat, times, .. } = *signature;
+    let length = count_of(heat.checked_div(times).unwrap_or(0), "reference");
+    let (about, round) = if signature.is_loop { ("about ", ", round a loop of") } else { ("", "") };
+    let figures = format!(
+        "  {}, {}, {about}{length} each{round}",
+        count_of(signature.streams, "stream"),
+        count_of(times, "time"),
+    );
+    page.line(&[span(percent(heat, all), Ink::of_share(heat, all)), plain(figures)]);
+    for (site, times) in runs(&signature.sites).into_iter().take(SHOWN) {
+        let again = if times > 1 { format!(" x {times}") } else { String::new() };
+        page.line(&[plain(format!("  {}{again}", names.site(site)))]);
     }
 }
 
