@@ -72,6 +72,7 @@ pub use plan::block_plan::{BlockPlan, CounterCost, CounterCosts};
 pub use plan::block_weights::BlockWeights;
 pub use plan::edge_plan::EdgePlan;
 pub use plan::event_plan::{EventPlan, EventTree, longest_acyclic};
+pub use plan::optimal_numbering::optimal_range;
 pub use plan::path_model::{PathModel, entropy};
 pub use plan::path_numbering::{MAX_PATHS, Path, PathNumbering};
 pub use plan::path_plan::{PathPlan, PathStep};

@@ -75,6 +75,7 @@ mod function;
 mod functions;
 mod graph;
 mod packing;
+mod path_stack;
 mod plan;
 mod regenerate;
 mod silent;
@@ -94,6 +95,9 @@ pub use frame::{Frame, Segment, Stage, Unwind};
 pub use function::TracedFunction;
 pub use functions::TracedFunctions;
 pub use packing::{PackSummary, unpack_trace};
+pub use path_stack::{
+    BranchKind, PathDetector, PathMapping, PathOperations, PathStack, PathUpdate, StackedPath,
+};
 pub use plan::{Emit, TraceMethod, TracePlan};
 pub use regenerate::Regenerator;
 pub use steps::{TraceStep, TraceSteps};

@@ -5,6 +5,7 @@ pub mod block_plan;
 pub mod block_weights;
 pub mod edge_plan;
 pub mod event_plan;
+pub mod optimal_numbering;
 pub mod path_model;
 pub mod path_numbering;
 pub mod path_plan;

@@ -134,7 +134,7 @@ impl Crossings {
 }
 
 /// Returns the edges of the view that a path takes, including the pseudo edge of its start.
-fn view_edges(numbering: &PathNumbering, id: u64) -> Option<Vec<EdgeId>> {
+pub(super) fn view_edges(numbering: &PathNumbering, id: u64) -> Option<Vec<EdgeId>> {
     let path = numbering.path(id)?;
     let start = numbering.starts().find(|&(_, block)| block == path.start).map(|(edge, _)| edge);
     Some(start.into_iter().chain(path.edges).collect())

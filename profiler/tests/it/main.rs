@@ -40,6 +40,7 @@ mod path_model;
 mod path_numbering;
 mod path_plan;
 mod path_profile;
+mod path_stack;
 mod placement_costs;
 mod predictor;
 mod preferential_numbering;

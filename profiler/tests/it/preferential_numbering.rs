@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use wprof_profiler::{Cfg, PathNumbering, PreferentialNumbering};
+use wprof_profiler::{Cfg, PathNumbering, PreferentialNumbering, optimal_range};
 
 use crate::random_cfg::{for_random_cfgs, small_cfgs};
 
@@ -127,4 +127,53 @@ fn two_of_a_million_paths_are_two_numbers() {
     let found = check(&numbering, &[0, (1 << diamonds) - 1]).unwrap();
     assert_eq!((found.range(), found.delta()), (2, 1.0));
     assert_eq!(found.ball_larus_delta(), f64::from(1 << (diamonds - 1)));
+}
+
+/// The least range of numbers that weights from -2 to 2 give these paths, if they tell them apart.
+fn least_range(numbering: &PathNumbering, ids: &[u64]) -> Option<u64> {
+    let edges = numbering.view().edge_count();
+    let all = (0..5_u32.pow(edges as u32)).filter_map(|code| {
+        let weights: Vec<i64> =
+            (0..edges as u32).map(|edge| i64::from(code / 5_u32.pow(edge) % 5) - 2).collect();
+        let mut sums: Vec<i64> = ids.iter().map(|&id| sum(numbering, &weights, id)).collect();
+        sums.sort_unstable();
+        let differ = sums.windows(2).all(|pair| pair[0] != pair[1]);
+        differ.then(|| (sums[sums.len() - 1] - sums[0] + 1) as u64)
+    });
+    all.min()
+}
+
+#[test]
+fn no_weights_are_more_compact_than_the_optimum() {
+    let mut searched = 0;
+    for cfg in small_cfgs().step_by(29) {
+        let numbering = PathNumbering::new(&cfg);
+        let paths = numbering.paths();
+        if numbering.view().edge_count() > 5 || paths > 6 {
+            continue;
+        }
+        for set in 1..1_u64 << paths {
+            let ids: Vec<u64> = (0..paths).filter(|id| set >> id & 1 == 1).collect();
+            let Some(found) = PreferentialNumbering::new(&numbering, &ids) else { continue };
+            let ids: Vec<u64> = found.paths().iter().map(|path| path.id).collect();
+            let optimum = optimal_range(&numbering, &ids).unwrap();
+            assert!(optimum >= ids.len() as u64 && optimum <= found.range());
+            assert_eq!(least_range(&numbering, &ids), Some(optimum), "{ids:?} of {numbering:?}");
+            searched += 1;
+        }
+    }
+    assert!(searched > 50, "{searched}");
+}
+
+#[test]
+fn numbers_that_edges_share_cannot_be_chosen_one_by_one() {
+    // Three branches of two ways, one after the other.
+    let cfg = Cfg::from_pairs(3, &[(0, 1), (0, 1), (1, 2), (1, 2), (2, 3), (2, 3)]).unwrap();
+    let numbering = PathNumbering::new(&cfg);
+    assert_eq!(numbering.paths(), 8);
+    assert_eq!(optimal_range(&numbering, &[0, 1, 2, 3]), Some(4));
+    assert_eq!(optimal_range(&numbering, &[0, 3, 5, 6]), Some(4));
+    assert_eq!(optimal_range(&numbering, &[0, 1, 2, 4]), Some(4));
+    assert_eq!(optimal_range(&numbering, &[0, 1, 2, 3, 4, 5, 6]), None, "more than six");
+    assert_eq!(optimal_range(&numbering, &[9]), None);
 }

@@ -252,6 +252,9 @@ fn segments_are_those_of_the_expanded_sequence() {
             *count += found.len();
             let found: HashMap<_, _> = found.into_iter().map(|found| (found.items, found.times)).collect();
             assert_eq!(found, expected, "seed {seed}, depth {depth}");
+            let mut in_order: HashMap<Vec<PathItem>, u64> = HashMap::new();
+            whole.for_each_segment(depth, |items| *in_order.entry(items).or_default() += 1);
+            assert_eq!(in_order, expected, "seed {seed}, depth {depth}");
         }
     }
     assert!(depths[1] > 50 && depths[3] > depths[1], "{depths:?}");

@@ -113,6 +113,21 @@ impl WholePath {
         found
     }
 
+    /// Calls `found` with each interprocedural path segment of [`segments`](Self::segments), in the order in which they
+    /// begin; it goes through the whole sequence.
+    pub fn for_each_segment(&self, depth: usize, mut found: impl FnMut(Vec<PathItem>)) {
+        let known = self.known(|_, _| 0);
+        let most = depth.saturating_add(1).saturating_mul(MOST_EACH_CALL);
+        let all: Vec<u32> = self.grammar.items().collect();
+        for at in 0..all.len() {
+            let rest = &all[at..all.len().min(at.saturating_add(most))];
+            if let Some(length) = known.segment(rest, depth).filter(|&length| length <= rest.len()) {
+                let items = known.without_enter(&rest[..length]);
+                found(items.iter().map(|&item| self.items[item as usize]).collect());
+            }
+        }
+    }
+
     fn subpath(&self, items: &[u32], times: u64, known: &Known) -> Subpath {
         let cost = known.cost(items, times);
         Subpath { items: items.iter().map(|&item| self.items[item as usize]).collect(), times, cost }
