@@ -78,7 +78,8 @@ pub fn by_weighting(found: &[Costs]) -> Table {
 }
 
 /// Makes the table of edges, counted edges, and jumps that counters need, with the static weighting and with that of
-/// the run; then increments, and increments with jumps, relative to one counter per block: table 2, graphs 2 and 3.
+/// the run; then increments, and increments with jumps, relative to one counter per block: table 2, graphs 2 and 3. Mixed
+/// counters, on edges and in blocks, have their jumps in the figure.
 pub fn jumps(found: &[Costs]) -> Table {
     let mut table = Table::new([
         "edges",
@@ -90,6 +91,8 @@ pub fn jumps(found: &[Costs]) -> Table {
         "and jumps",
         "increments, exact",
         "and jumps",
+        "mixed, static",
+        "mixed, exact",
     ]);
     for (name, costs) in found {
         let both = [costs.estimated, costs.measured];
@@ -97,7 +100,8 @@ pub fn jumps(found: &[Costs]) -> Table {
         let executed = both.iter().flat_map(|cost| {
             [cost.edges.increments, cost.edges.increments.saturating_add(cost.jumps.increments)]
         });
-        let executed = executed.map(|count| ratio(count, costs.per_block.increments));
+        let mixed = both.iter().map(|cost| cost.mixed.increments);
+        let executed = executed.chain(mixed).map(|count| ratio(count, costs.per_block.increments));
         let placed = [costs.per_edge.counters].into_iter().chain(placed).map(|count| count.to_string());
         table.row(name, placed.chain(executed));
     }

@@ -61,6 +61,9 @@ pub struct WeightedCosts {
     /// The counters of `edges` on critical edges, whose code needs a block of its own and therefore a jump: the
     /// number of jumps, and of their executions. A jump that the layout can turn into a fall-through is counted, too.
     pub jumps: CounterCost,
+    /// Edge counts by counters on edges or in blocks (Samples), where a counter on a critical edge costs its jump, too:
+    /// increments and jumps together.
+    pub mixed: CounterCost,
 }
 
 impl PlacementCosts {
@@ -146,6 +149,7 @@ impl WeightedCosts {
             ),
             edges: CounterCost::of_edges(&edges, counts),
             jumps: CounterCost::of_edges(&jumps, counts),
+            mixed: mixed(cfg, counts, weights),
         }
     }
 
@@ -160,8 +164,36 @@ impl WeightedCosts {
                 .plus(other.vertex_by_edges_contracted),
             edges: self.edges.plus(other.edges),
             jumps: self.jumps.plus(other.jumps),
+            mixed: self.mixed.plus(other.mixed),
         }
     }
+}
+
+/// Returns the cost of the cheapest counters on edges or in blocks that tell all edges. Each block is an edge from the end
+/// of those that enter it to the beginning of those that leave it, so that the counters are the chords of a spanning tree.
+fn mixed(cfg: &Cfg, counts: &EdgeCounts, weights: &EdgeWeights) -> CounterCost {
+    let half = |block: BlockId, out: usize| BlockId::new(2 * block.index() + out);
+    let through = cfg.blocks().map(|block| (half(block, 0), half(block, 1)));
+    let between = cfg.edges().map(|edge| (half(cfg.edge(edge).from, 1), half(cfg.edge(edge).to, 0)));
+    let all: Vec<(BlockId, BlockId)> = through.chain(between).collect();
+    let blocks = cfg.block_count();
+    let Ok(split) = u32::try_from(2 * blocks).map_err(drop).and_then(|n| Cfg::new(n, &all).map_err(drop))
+    else {
+        return CounterCost::default();
+    };
+    let price = |edge: EdgeId| if cfg.is_critical(edge) { 2.0 } else { 1.0 };
+    let of_block = BlockWeights::of_edges(cfg, weights);
+    let of_blocks = cfg.blocks().map(|block| of_block.get(block));
+    let of_edges = cfg.edges().map(|edge| price(edge) * weights.get(edge));
+    // The closing edge stays in the tree.
+    let closing = std::iter::once(f64::MAX);
+    let weighed = EdgeWeights::from_vec(of_blocks.chain(of_edges).chain(closing).collect());
+    let chords = EdgePlan::of_tree(&SpanningTree::maximum(&split, &weighed)).counted;
+    let executed = |chord: EdgeId| match chord.index().checked_sub(blocks) {
+        None => counts.blocks[chord.index()],
+        Some(edge) => counts.edges[edge].saturating_mul(price(EdgeId(edge as u32)) as u64),
+    };
+    CounterCost::new(chords.into_iter().map(executed))
 }
 
 impl CounterCost {
