@@ -17,13 +17,13 @@ fn read(folder: &Path) -> Pages {
     files.map(|entry| (name(&entry), fs::read_to_string(entry.path()).expect("text"))).collect()
 }
 
-/// All links of the pages lead to something on them, or to a record; each row has a place.
+/// All links of the pages lead to something on them, or to a file; each row has a place.
 fn check_links(pages: &Pages) {
     for (name, page) in pages.iter().filter(|(name, _)| name.ends_with(".md")) {
         for link in page.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {
             let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
-            let leads = match file.strip_prefix("../../bench-wasm/") {
-                Some(record) => home().join(record).exists(),
+            let leads = match file.strip_prefix("../../") {
+                Some(file) => home().join("..").join(file).exists(),
                 None => pages.get(file).is_some_and(|page| {
                     anchor.is_empty() || page.contains(&format!("<a id=\"{anchor}\"></a>"))
                 }),

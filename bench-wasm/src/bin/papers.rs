@@ -26,8 +26,11 @@ struct Options {
     /// Only programs whose name contains this, or one of these with commas between.
     #[arg(long, default_value = "")]
     only: String,
+    /// Make the named ones anew in the pages that there are, and the rows, instead of printing.
+    #[arg(long, conflicts_with = "all", requires = "paper")]
+    renew: bool,
     /// Where the pages go.
-    #[arg(long, default_value = "docs/papers", requires = "all")]
+    #[arg(long, default_value = "docs/papers")]
     out: PathBuf,
 }
 
@@ -48,6 +51,9 @@ fn main() -> Result<()> {
     ensure!(!chosen.is_empty(), "there is no such table or figure: run without arguments for a list");
     programs::with(options.real, &options.only, |programs, _| {
         let runs = Runs::new(programs, options.bench);
+        if options.renew {
+            return papers::renew(&rows, &chosen, &runs, &options.out);
+        }
         for experiment in chosen {
             let (text, _) = papers::section(experiment, &runs)?;
             println!("{} {}: {}\n\n{text}", experiment.paper, experiment.item, experiment.title);

@@ -14,7 +14,7 @@ use wprof::{Checks, Config};
 use super::Runs;
 use super::quality::{CHECKS, LENGTH, LENGTHS, sampled};
 use super::traces::Shared;
-use crate::programs::Program;
+use crate::programs::{Program, home, words};
 use crate::session::{Loaded, failure};
 use crate::table::Table;
 
@@ -35,7 +35,7 @@ pub fn streams_by_checks(runs: &Runs<'_>) -> Result<Table> {
 
 fn streams(runs: &Runs<'_>, names: &[&str], ways: &[(&str, &str)]) -> Result<Table> {
     let head: Vec<&str> = ["hot streams"].iter().chain(names).copied().collect();
-    runs.each(&head, |program| {
+    let row = |program: &Program| {
         let args = runs.args_of(program);
         let all =
             Recorded::of(program, &args, configured("1:inf", "default")?.trace_references(true))?.streams();
@@ -46,7 +46,25 @@ fn streams(runs: &Runs<'_>, names: &[&str], ways: &[(&str, &str)]) -> Result<Tab
         };
         let cells: Vec<String> = ways.iter().map(cell).collect::<Result<_>>()?;
         Ok([all.streams.to_string()].into_iter().chain(cells).collect())
-    })
+    };
+    let mut table = runs.each(&head, &row)?;
+    let lists = lists();
+    table.row(&lists.name, row(&lists)?);
+    Ok(table)
+}
+
+/// Returns a program that walks through one list again and again, as those do for which streams were made.
+fn lists() -> Program {
+    let args = words("scattered 5000 40");
+    Program {
+        name: "lists".to_owned(),
+        file: home().join("programs/streams/lists.wasm"),
+        args: args.clone(),
+        quick_args: args.clone(),
+        long_args: args,
+        dirs: Vec::new(),
+        exit_code: 0,
+    }
 }
 
 /// Makes the table of how irregular bursts are: of the instructions on the paths that end in a burst, and of the checks from

@@ -1,8 +1,8 @@
 //! The compactness of the numbering of interesting paths, by the number of paths of a function: Vaswani 2007, figures
-//! 3.17 and 3.18.
+//! 3.17 and 3.18; and how far it is from the optimum, section 6.2.1.
 
 use anyhow::Result;
-use wprof::profiler::{FunctionProfile, PreferentialNumbering};
+use wprof::profiler::{FunctionProfile, PreferentialNumbering, optimal_range};
 
 use super::Runs;
 use super::runs::exact_paths;
@@ -15,13 +15,15 @@ const CLASSES: [(&str, usize); 5] =
 
 /// The first column, which replaces that of programs.
 const FIRST: &str = "paths of a function";
-const HEAD: [&str; 6] = [
+const HEAD: [&str; 8] = [
     "functions",
     "paths, average",
     "delta, median",
     "delta, most",
     "Ball-Larus delta, median",
     "ratio, geometric mean",
+    "optimum known",
+    "delta over the optimum, most",
 ];
 
 /// Returns the table of the functions of all programs, by class.
@@ -48,6 +50,8 @@ pub(super) struct Figures {
     paths: usize,
     delta: f64,
     ball_larus: f64,
+    /// Its range over the least that is possible, where that is known.
+    over_optimum: Option<f64>,
 }
 
 impl Figures {
@@ -56,7 +60,14 @@ impl Figures {
         let interesting = function.paths_by_count();
         let numbering = PreferentialNumbering::new(&function.path_numbering()?, &interesting)?;
         let (delta, ball_larus) = (numbering.delta(), numbering.ball_larus_delta());
-        (!interesting.is_empty()).then_some(Figures { paths: interesting.len(), delta, ball_larus })
+        let optimum = optimal_range(&function.path_numbering()?, &interesting);
+        let over_optimum = optimum.map(|least| numbering.range() as f64 / least as f64);
+        (!interesting.is_empty()).then_some(Figures {
+            paths: interesting.len(),
+            delta,
+            ball_larus,
+            over_optimum,
+        })
     }
 }
 
@@ -67,6 +78,8 @@ fn row(class: &[&Figures]) -> Vec<String> {
     let all = |figure: fn(&Figures) -> f64| class.iter().map(|f| figure(f)).collect::<Vec<f64>>();
     let (delta, ball_larus) = (Spread::new(&all(|f| f.delta)), Spread::new(&all(|f| f.ball_larus)));
     let paths = class.iter().map(|f| f.paths).sum::<usize>() as f64 / class.len() as f64;
+    let known: Vec<f64> = class.iter().filter_map(|figures| figures.over_optimum).collect();
+    let most = known.iter().copied().reduce(f64::max).map_or("-".to_owned(), |most| format!("{most:.2}"));
     vec![
         class.len().to_string(),
         format!("{paths:.1}"),
@@ -74,5 +87,7 @@ fn row(class: &[&Figures]) -> Vec<String> {
         format!("{:.2}", delta.max),
         format!("{:.1}", ball_larus.median),
         format!("{:.1}", geometric_mean(all(|f| f.ball_larus / f.delta))),
+        known.len().to_string(),
+        most,
     ]
 }

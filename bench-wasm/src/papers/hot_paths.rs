@@ -4,9 +4,10 @@
 //! The paths are those of a whole program path, which end at calls, too. A path's start is made of its function and
 //! first block, its outcomes of the branches between its blocks.
 
-use std::collections::HashMap;
-use std::hash::Hash;
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Seek};
+use std::rc::Rc;
 
 use anyhow::{Context, Result};
 use wprof::Tracing;
@@ -36,7 +37,7 @@ pub fn sweep(runs: &Runs<'_>) -> Result<Table> {
     runs.each(&head.collect::<Vec<_>>(), |program| {
         let run = Run::of(program)?;
         let paths = || run.paths().copied();
-        let different = paths().collect::<std::collections::HashSet<_>>().len();
+        let different = paths().collect::<HashSet<_>>().len();
         let by_shape = SHAPES.iter().map(|&shape| percent(overlap_in(shape, paths())));
         let by_start = overlap_in((512, 4), paths().map(ByStart));
         Ok(std::iter::once(different.to_string()).chain(by_shape).chain([percent(by_start)]).collect())
@@ -59,19 +60,21 @@ pub fn windows(runs: &Runs<'_>) -> Result<Table> {
     })
 }
 
-/// Makes figure 5.10: paths extended over back edges, in the table beside all of them.
+/// The entries of the table of extended paths, and their number in a set.
+const ENTRIES: (usize, usize) = (512, 4);
+
+/// Makes figure 5.10: paths extended over back edges, and segments that span a call, in the table beside all of them.
 pub fn extended(runs: &Runs<'_>) -> Result<Table> {
     const OVER: [u32; 4] = [0, 1, 2, 4];
-    const ENTRIES: usize = 512;
     let names = OVER.iter().flat_map(|over| [format!("paths, {over} over"), format!("overlap, {over}")]);
-    let names: Vec<String> = names.collect();
+    let names: Vec<String> = names.chain(["segments with a call".into(), "overlap".into()]).collect();
     let head: Vec<&str> = names.iter().map(String::as_str).collect();
     runs.each(&head, |program| {
         let run = Run::of(program)?;
         let cells = |over: u32| {
             let extension = Extension::BackEdges(over);
             let mut all = ExtendedPaths::new(extension);
-            let mut hot = ExtendedPaths::bounded(extension, ENTRIES);
+            let mut hot = ExtendedPaths::bounded(extension, ENTRIES.0);
             [&mut all, &mut hot].into_iter().for_each(|paths| run.extend(paths));
             let mut counts: HashMap<_, Change> = HashMap::new();
             all.counts().iter().for_each(|(path, count)| counts.entry(*path).or_default().before = *count);
@@ -79,8 +82,20 @@ pub fn extended(runs: &Runs<'_>) -> Result<Table> {
             let counts: Vec<Change> = counts.into_values().collect();
             [counts.len().to_string(), percent(overlap(&counts).unwrap_or(0.0))]
         };
-        Ok(OVER.into_iter().flat_map(cells).collect())
+        Ok(OVER.into_iter().flat_map(cells).chain(run.segments()).collect())
     })
+}
+
+/// A path across a call.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Across(Rc<[PathItem]>);
+
+impl PathName for Across {
+    fn index(&self) -> u32 {
+        let mut hasher = DefaultHasher::new();
+        self.0.hash(&mut hasher);
+        hasher.finish() as u32
+    }
 }
 
 fn name((entries, ways): &(usize, usize)) -> String {
@@ -133,6 +148,18 @@ impl Run {
 
     fn paths(&self) -> impl Iterator<Item = &PathDescriptor> {
         self.whole.grammar().items().flat_map(|item| &self.names[item as usize])
+    }
+
+    /// Returns the number of different segments that span one call, and their overlap in the table with all.
+    fn segments(&self) -> [String; 2] {
+        let (mut names, mut ran) = (HashSet::new(), Vec::new());
+        self.whole.for_each_segment(1, |items| {
+            let known: Option<&Rc<[PathItem]>> = names.get(&items[..]);
+            let name = known.cloned().unwrap_or_else(|| items.into());
+            names.insert(name.clone());
+            ran.push(Across(name));
+        });
+        [names.len().to_string(), percent(overlap_in(ENTRIES, ran.into_iter()))]
     }
 
     /// Lets a counter of extended paths see the run. A path leaves its function if the next item says so.

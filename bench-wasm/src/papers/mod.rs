@@ -22,7 +22,7 @@ mod traces;
 mod untested;
 
 pub use experiment::{Experiment, How, Plot, Theirs};
-pub use page::{section, write_all};
+pub use page::{renew, section, write_all};
 pub use rows::{Row, rows};
 pub use runs::Runs;
 

@@ -23,18 +23,64 @@ pub fn write_all(rows: &[Row], runs: &Runs<'_>, how: &str, folder: &Path) -> Res
         let mut page = format!("# {paper}: {title}\n\n{made}\n\n");
         for experiment in experiments().filter(|experiment| experiment.paper == paper) {
             let (text, drawing) = section(experiment, runs)?;
-            page += &format!(
-                "## <a id=\"{}\"></a>{} {}\n\n{text}\n",
-                experiment.item, experiment.item, experiment.title
-            );
+            page += &format!("{} {}\n\n{text}\n", heading(experiment), experiment.title);
             if let Some((name, svg)) = drawing {
                 save(&folder.join(name), &svg)?;
             }
         }
-        page += &format!("## Rows\n\n{}", rows_of(rows, paper));
+        page += &format!("{ROWS}{}", rows_of(rows, paper));
         save(&folder.join(format!("{paper}.md")), &page)?;
     }
     save(&folder.join("README.md"), &index(rows, &made))
+}
+
+/// Returns the beginning of an experiment's heading.
+fn heading(experiment: &Experiment) -> String {
+    format!("## <a id=\"{}\"></a>{}", experiment.item, experiment.item)
+}
+
+/// The heading of the rows of a paper.
+const ROWS: &str = "## Rows\n\n";
+
+/// Makes some experiments anew in the pages of a folder, and all rows.
+///
+/// # Errors
+/// Returns an error if a program fails, or if the folder has no such pages.
+pub fn renew(rows: &[Row], chosen: &[&Experiment], runs: &Runs<'_>, folder: &Path) -> Result<()> {
+    let read =
+        |path: &Path| fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()));
+    for (paper, _) in PAPERS {
+        let path = folder.join(format!("{paper}.md"));
+        let page = read(&path)?;
+        let (before, _) = page.split_once(ROWS).with_context(|| format!("{}: no rows", path.display()))?;
+        let mut page = before.to_owned();
+        for experiment in experiments().filter(|experiment| experiment.paper == paper) {
+            if chosen.iter().any(|one| (one.paper, one.item) == (experiment.paper, experiment.item)) {
+                let (text, drawing) = section(experiment, runs)?;
+                let text = format!("{} {}\n\n{text}\n", heading(experiment), experiment.title);
+                page = with_section(&page, experiment, &text);
+                drawing.map_or(Ok(()), |(name, svg)| save(&folder.join(name), &svg))?;
+            }
+        }
+        save(&path, &format!("{page}{ROWS}{}", rows_of(rows, paper)))?;
+    }
+    let path = folder.join("README.md");
+    let page = read(&path)?;
+    let made = page.lines().find_map(|line| Some(line.split_once(" A single one ")?.0));
+    save(&path, &index(rows, made.with_context(|| format!("{}: not made by this", path.display()))?))
+}
+
+/// Returns a page with this text in place of an experiment's, or before that of the next experiment that it has.
+fn with_section(page: &str, experiment: &Experiment, text: &str) -> String {
+    let of_paper = experiments().filter(|other| other.paper == experiment.paper);
+    let later: Vec<&Experiment> = of_paper.skip_while(|other| other.item != experiment.item).collect();
+    let begins = |other: &&Experiment| page.find(&format!("{} ", heading(other)));
+    let start = later.iter().find_map(begins).unwrap_or(page.len());
+    let end = match begins(&experiment) {
+        Some(_) => later.iter().skip(1).find_map(begins).unwrap_or(page.len()),
+        None => start,
+    };
+    format!("{}{text}{}", &page[..start], &page[end..])
 }
 
 /// Returns an experiment as Markdown, and its plot.
@@ -97,18 +143,23 @@ fn beside_theirs(experiment: &Experiment, table: &Table) -> String {
     format!("\n| | the paper | ours, mean |\n|---|---:|---:|\n{rows}")
 }
 
-/// Returns the rows of a paper; each has the anchor `#row-N`, and links to the experiments made from it.
+/// Returns the rows of a paper; each has the anchor `#row-N`, and links to the experiments made from it and to what shows
+/// that it works.
 fn rows_of(rows: &[Row], paper: &str) -> String {
     let line = |row: &Row| {
         let Row { number, section, what, status, lacking, .. } = row;
         let made = experiments().filter(|experiment| experiment.rows.contains(number));
         let links: Vec<String> = made.map(|e| format!("[{}]({}.md#{})", e.item, e.paper, e.item)).collect();
+        let (file, test) = row.shown_by();
+        let name = if test.is_empty() { file } else { test };
+        let shown = if file.is_empty() { String::new() } else { format!("[{name}](../../{file})") };
         format!(
-            "| <a id=\"row-{number}\"></a>{number} | {section} | {what} | {status} | {lacking} | {} |\n",
+            "| <a id=\"row-{number}\"></a>{number} | {section} | {what} | {status} | {lacking} | {} | {shown} |\n",
             links.join(", ")
         )
     };
-    let head = "| row | section | what | status | what is missing | tables and figures |\n|---:|---|---|---|---|---|\n";
+    let head = "| row | section | what | status | what is missing | tables and figures | shown by |\n\
+                |---:|---|---|---|---|---|---|\n";
     head.to_owned() + &rows.iter().filter(|row| row.paper == paper).map(line).collect::<String>()
 }
 
@@ -210,5 +261,19 @@ mod tests {
         assert!(text.contains("| count | 7 | 1.50 |\n| share | 8% | 20.0% |"), "{text}");
         let (name, svg) = drawing(&experiment, &table).expect("it has a plot");
         assert!(name == "S000-table9.svg" && svg.contains(">share<"), "{svg}");
+    }
+
+    #[test]
+    fn a_section_is_made_anew_or_comes_in_its_order() {
+        let [first, second, third] = [0, 1, 2].map(|at| experiments().nth(at).expect("there are more"));
+        let text = |experiment: &Experiment, text: &str| format!("{} {text}\n", heading(experiment));
+        let page = format!("head\n{}{}", text(first, "one"), text(third, "three"));
+        let anew = with_section(&page, first, &text(first, "ONE"));
+        assert_eq!(anew, format!("head\n{}{}", text(first, "ONE"), text(third, "three")));
+        let more = with_section(&page, second, &text(second, "two"));
+        assert_eq!(
+            more,
+            format!("head\n{}{}{}", text(first, "one"), text(second, "two"), text(third, "three"))
+        );
     }
 }

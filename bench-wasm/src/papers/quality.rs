@@ -68,7 +68,7 @@ fn prediction(exact: &Profile, seen: &Profile) -> [String; 4] {
     let instructions: Vec<Change> =
         Comparison::new(exact, seen).functions().into_iter().map(|function| function.ops).collect();
     let real = 100.0 * overlap(&instructions).unwrap_or(0.0);
-    let predicted = seen.accuracy.map(|accuracy| 100.0 * accuracy.overlap());
+    let predicted = seen.expected_overlap().map(|overlap| 100.0 * overlap);
     let percent = |share: f64| format!("{share:.1}%");
     [
         seen.bursts.unwrap_or(0).to_string(),

@@ -19,6 +19,15 @@ pub struct Row {
     pub status: String,
     /// The missing part, if anything is missing.
     pub lacking: String,
+    /// What shows that it works: a file, or a test in it after `::`.
+    pub evidence: String,
+}
+
+impl Row {
+    /// Returns the file that shows that it works, and the name of the test in it; either may be empty.
+    pub fn shown_by(&self) -> (&str, &str) {
+        self.evidence.split_once("::").unwrap_or((&self.evidence, ""))
+    }
 }
 
 /// Returns all rows.
@@ -30,8 +39,9 @@ pub fn rows() -> Result<Vec<Row>> {
     let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
     let row = |line: &str| {
         let fields: Vec<String> = line.split('\t').map(str::to_string).collect();
-        let [number, paper, section, what, status, lacking] = <[String; 6]>::try_from(fields).ok()?;
-        Some(Row { number: number.parse().ok()?, paper, section, what, status, lacking })
+        let [number, paper, section, what, status, lacking, evidence] =
+            <[String; 7]>::try_from(fields).ok()?;
+        Some(Row { number: number.parse().ok()?, paper, section, what, status, lacking, evidence })
     };
     let rows = text.lines().filter(|line| !line.starts_with('#')).skip(1);
     rows.map(|line| row(line).with_context(|| format!("{}: bad row {line:?}", file.display()))).collect()
@@ -53,6 +63,19 @@ mod tests {
             assert_eq!(row.status == "works", row.lacking.is_empty(), "{row:?}");
         }
         assert!(rows.iter().all(|row| PAPERS.iter().any(|(paper, _)| *paper == row.paper)));
+    }
+
+    #[test]
+    fn what_works_is_shown_by_a_file_or_a_test_that_is_there() {
+        for row in rows().unwrap() {
+            let (file, test) = row.shown_by();
+            assert_eq!(row.status == "works", !file.is_empty(), "{row:?}");
+            if !file.is_empty() {
+                let text = std::fs::read_to_string(home().join("..").join(file));
+                let text = text.unwrap_or_else(|error| panic!("{row:?}: {error}"));
+                assert!(test.is_empty() || text.contains(&format!("fn {test}(")), "{row:?}");
+            }
+        }
     }
 
     #[test]

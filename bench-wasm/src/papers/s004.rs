@@ -47,8 +47,9 @@ pub const ALL: &[Experiment] = &[
         how: How::Counted(bursts::streams_by_lengths),
         plot: Plot::Bars(4),
         theirs: &[],
-        differs: "Overlaps are far below the paper's: a stream is told by the order of its instructions, and what a burst sees \
-                  of a loop begins elsewhere in it than what the whole run's grammar found.",
+        differs: "A loop is the same stream wherever a burst sees it, as in lists, which walks through one list 40 times. Other \
+                  streams are told by the order of their instructions, and come again a few times only in runs as short as \
+                  ours, of which a burst sees one or none: overlaps are then far below the paper's.",
     },
     Experiment {
         paper: "S004",
@@ -80,7 +81,7 @@ pub const ALL: &[Experiment] = &[
         how: How::Counted(bursts::streams_by_checks),
         plot: Plot::Bars(9),
         theirs: &[],
-        differs: "Streams of the paper are of programs with large heaps.",
+        differs: "Streams of the paper are of programs with large heaps, as that of lists; our others come again too seldom.",
     },
     Experiment {
         paper: "engine",
@@ -90,7 +91,7 @@ pub const ALL: &[Experiment] = &[
         how: How::Counted(quality::predicted),
         plot: Plot::None,
         theirs: &[],
-        differs: "Of the papers none predicts it; differences are in points, and where a program ends after less than nine \
-                  bursts nothing is predicted.",
+        differs: "Of the papers none predicts it; differences are in points, and where a program ends after less than a \
+                  hundred bursts nothing is predicted. With hardly more than that sort is 2.4 points better than predicted.",
     },
 ];

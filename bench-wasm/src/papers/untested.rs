@@ -1,4 +1,4 @@
-//! The paths of a longer run that a test did not cover: Vaswani 2007, table 3.1.
+//! The paths of a longer run that tests did not cover: Vaswani 2007, tables 3.1 and 3.3.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,6 +27,52 @@ pub fn paths(runs: &Runs<'_>) -> Result<Table> {
         let field = exact_paths(program, &runs.args_of(program))?;
         Ok(row(&field, &field.residual(&tests)?))
     })
+}
+
+/// The sizes of further tests, in parts of that of the first one.
+const SIZES: [(u64, u64); 4] = [(1, 1), (2, 3), (3, 4), (3, 2)];
+/// The numbers of tests that are compared.
+const TESTS: [usize; 3] = [1, 2, 4];
+
+/// Makes the table of what is untested as there are more tests: the first one has the arguments for tests, the others those
+/// with another first number.
+pub fn with_more_tests(runs: &Runs<'_>) -> Result<Table> {
+    let names = TESTS.iter().flat_map(|tests| {
+        let test = if *tests == 1 { "test" } else { "tests" };
+        ["untested paths", "of all executions", "untested edges"]
+            .map(|what| format!("{what}, {tests} {test}"))
+    });
+    let names: Vec<String> = names.collect();
+    let head: Vec<&str> = names.iter().map(String::as_str).collect();
+    runs.each(&head, |program| {
+        let field = exact_paths(program, &runs.args_of(program))?;
+        let executions = executions_of(&field);
+        let (mut tests, mut cells): (Option<Profile>, _) = (None, Vec::new());
+        for (size, number) in SIZES.into_iter().zip(1..) {
+            let test = exact_paths(program, &sized(&program.quick_args, size))?;
+            match &mut tests {
+                Some(tests) => tests.merge(&test)?,
+                none => *none = Some(test),
+            }
+            if let Some(tests) = tests.as_ref().filter(|_| TESTS.contains(&number)) {
+                let residual = field.residual(tests)?;
+                let untested = residual.paths.iter().map(|path| path.count).sum();
+                let figures = [residual.paths.len().to_string(), percent(untested, executions)];
+                cells.extend(figures.into_iter().chain([edges(&residual.paths).0.to_string()]));
+            }
+        }
+        Ok(cells)
+    })
+}
+
+/// Returns these arguments with another first number.
+fn sized(args: &[String], (times, over): (u64, u64)) -> Vec<String> {
+    let mut args = args.to_vec();
+    let number = args.iter_mut().find_map(|arg| Some((arg.parse::<u64>().ok()?, arg)));
+    if let Some((number, arg)) = number {
+        *arg = (number * times / over).max(1).to_string();
+    }
+    args
 }
 
 /// Returns the row of a program.

@@ -1,7 +1,7 @@
 //! Tables on the paths and calling contexts of each program, and their cost other than time.
 //!
 //! Source: Ammons, Ball & Larus 1997, section 6, tables 2 to 5; Vaswani 2007, sections 3.4, 4 and 5.1. Only `readings`
-//! measures times, once; `compare` does so better.
+//! and `compile` measure times; `compare` does so better.
 
 mod code;
 mod contexts;
@@ -24,13 +24,15 @@ pub enum What {
     Contexts,
     /// How misses of a simulated data cache are spread over paths and functions: dense, sparse and cold ones.
     Hot,
-    /// How many paths go through a hot block.
+    /// How many paths go through a block of a hot path.
     Blocks,
     /// How compactly the paths that ran are numbered among themselves, beside their numbers among all, and how many bits
     /// they take.
     Delta,
     /// How much machine code each kind of profile takes.
     Code,
+    /// How long compiling takes, by where counters are.
+    Compile,
     /// What measuring cycles takes, and how much of that the readings of the counter take by themselves.
     Readings,
     /// Which share of the instructions the hottest paths have, and short ones.
@@ -59,6 +61,7 @@ impl What {
             What::Blocks => paths::BLOCKS,
             What::Delta => paths::DELTA,
             What::Code => code::HEAD,
+            What::Compile => code::COMPILE,
             What::Readings => readings::HEAD,
             What::Distribution => distribution::HEAD,
         }
@@ -71,6 +74,7 @@ impl What {
             What::Blocks => paths::blocks(runs),
             What::Delta => paths::delta(runs),
             What::Code => code::row(runs.program()),
+            What::Compile => code::compile(runs.program()),
             What::Readings => readings::row(runs),
             What::Distribution => distribution::row(runs),
         }

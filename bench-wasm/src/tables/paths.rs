@@ -1,15 +1,17 @@
-//! Tables on the paths that ran: hot paths, paths through hot blocks, and path numbers.
+//! Tables on the paths that ran: hot paths, paths through their blocks, and path numbers.
+
+use std::collections::BTreeSet;
 
 use anyhow::Result;
 use wprof::profiler::{
-    FunctionProfile, Group, MetricView, PathModel, PreferentialNumbering, Profile, entropy,
+    BlockId, Density, FunctionProfile, Group, HotPath, MetricView, PathModel, PreferentialNumbering, Profile,
+    entropy,
 };
 
 use super::percent;
 use super::runs::Runs;
 
-/// The minimum share of a metric that a hot path or function has, and of all instructions that a hot block has
-/// (Ammons, Ball & Larus).
+/// The minimum share of a metric that a hot path or function has (Ammons, Ball & Larus).
 const HOT_SHARE: f64 = 0.01;
 
 /// For paths, then for functions: the number of dense and of sparse ones, with their shares of the misses and of the
@@ -25,8 +27,10 @@ pub const HOT: &[&str] = &[
     "cold paths",
     "dense functions",
     "misses",
+    "paths each",
     "sparse functions",
     "misses",
+    "paths each",
     "cold functions",
 ];
 
@@ -38,32 +42,52 @@ pub fn hot(runs: &Runs<'_>) -> Result<Vec<String>> {
     let (paths, functions) = (view.over_paths(), view.over_functions());
     let both =
         |group: Group| [group.members.to_string(), percent(group.amount, misses), percent(group.ops, ops)];
-    let of_functions = |group: Group| [group.members.to_string(), percent(group.amount, misses)];
+    let of_functions = |group: Group| {
+        let each = group.paths as f64 / group.members.max(1) as f64;
+        [group.members.to_string(), percent(group.amount, misses), format!("{each:.1}")]
+    };
     let cells = [misses.to_string()].into_iter().chain(both(paths.dense)).chain(both(paths.sparse));
     let cells = cells.chain([paths.cold.members.to_string()]).chain(of_functions(functions.dense));
     let cells = cells.chain(of_functions(functions.sparse)).chain([functions.cold.members.to_string()]);
     Ok(cells.collect())
 }
 
-/// Blocks with at least a hundredth of all instructions, and the paths that ran through them.
+/// The blocks of hot paths, and the paths that ran through them.
 pub const BLOCKS: &[&str] =
-    &["paths", "hot blocks", "instructions in them", "paths through one, average", "most"];
+    &["paths", "hot paths", "blocks of these", "instructions in them", "paths through one, average", "most"];
 
 /// Returns a program's row of [`BLOCKS`].
 pub fn blocks(runs: &Runs<'_>) -> Result<Vec<String>> {
     let profile = runs.counted()?;
-    let ops = profile.ops();
-    let mut hot = profile.hottest_blocks((1.0 / HOT_SHARE) as usize);
-    hot.retain(|block| block.ops as f64 >= ops as f64 * HOT_SHARE);
-    let through: Vec<u64> = hot.iter().filter_map(|block| block.paths).collect();
+    let view = MetricView::new(profile, 0, HOT_SHARE);
+    let is_hot = |(path, amount): &(HotPath, u64)| view.density(*amount, path.ops) != Density::Cold;
+    let hot: Vec<HotPath> = view.paths().into_iter().filter(is_hot).map(|(path, _)| path).collect();
+    let (mut through, mut ops) = (Vec::new(), 0);
+    for function in &profile.functions {
+        let ids = hot.iter().filter(|path| path.function == function.index).map(|path| path.id);
+        let of_blocks = (function.paths_through().unwrap_or_default(), function.block_ops());
+        for block in blocks_of(function, ids) {
+            through.push(of_blocks.0[block.index()]);
+            ops += of_blocks.1[block.index()];
+        }
+    }
     let average = through.iter().sum::<u64>() as f64 / through.len().max(1) as f64;
     Ok(vec![
         paths_of(profile).to_string(),
         hot.len().to_string(),
-        percent(hot.iter().map(|block| block.ops).sum(), ops),
+        through.len().to_string(),
+        percent(ops, profile.ops()),
         format!("{average:.1}"),
         through.iter().max().unwrap_or(&0).to_string(),
     ])
+}
+
+/// Returns the blocks of some paths of a function.
+fn blocks_of(function: &FunctionProfile, ids: impl Iterator<Item = u64>) -> BTreeSet<BlockId> {
+    let Some((cfg, numbering)) = function.cfg().ok().zip(function.path_numbering()) else {
+        return BTreeSet::new();
+    };
+    ids.filter_map(|id| numbering.path(id)).flat_map(|path| path.blocks(&cfg).to_vec()).collect()
 }
 
 /// The ratio of numbers to paths that ran: in the preferential numbering, and in that of all paths.
