@@ -4,12 +4,25 @@
 //! would have counted in each function. All checks are equally likely to be where a burst is due, so those are a sample
 //! of the checks that no burst sees: what is done from one check to the next is estimated from the function's graph.
 //! Invariant: functions ascend, each once; together they have no more skipped bursts than there were.
+//! A sample differs from the whole run by chance, and by what it could not see: by the share of that, times the distance
+//! (total variation) of its division among functions from the sample's. The second part rests on few places and on graphs,
+//! so it may be up to twice as large: where it is large, nothing is predicted.
 //! Source: nonresponse as a stratum of its own, in Kish, *Survey Sampling*, 1965. Oracle: the weights, in
-//! `tests/it/bursts.rs`; sums, in `tests/it/merge.rs`.
+//! `tests/it/bursts.rs`; sums, in `tests/it/merge.rs`; predictions, in `bench-wasm/tests/accuracy.rs`.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::Profile;
+
+/// The largest part of the run that bursts may have missed for an overlap to be predicted: what it consists of is then
+/// known from too few places.
+const MOST_UNSEEN: f64 = 0.2;
+
+/// The largest difference between the sample and the run, due to what bursts missed, for an overlap to be predicted: it
+/// is uncertain by as much again, and a prediction should not be wrong by more.
+const MOST_LACKING: f64 = 0.02;
 
 /// The bursts that were skipped because there was no code for bursts where they were due, or because a policy left
 /// them out.
@@ -91,14 +104,36 @@ impl Profile {
     /// Reports whether bursts saw enough of the run for amounts to be told: something, and at least half of what they
     /// could see. Exact profiles have seen everything.
     pub fn saw_enough(&self) -> bool {
-        const MOST_UNSEEN: f64 = 0.5;
+        const HALF: f64 = 0.5;
         let saw_nothing = self.bursts.is_some() && self.functions.is_empty();
-        !saw_nothing && self.unseen() < MOST_UNSEEN
+        !saw_nothing && self.unseen() < HALF
     }
 
-    /// Returns the expected overlap of sampled instructions by function with the whole run's, from 0 to 1, if it is known:
-    /// that of the part of the run that bursts could see, and none of the rest.
+    /// Returns the expected overlap of sampled instructions by function with the whole run's, from 0 to 1; `None` if it is
+    /// not known, as too few bursts began, or those that were skipped stand for too much else.
     pub fn expected_overlap(&self) -> Option<f64> {
-        self.accuracy.map(|accuracy| accuracy.overlap() * (1.0 - self.unseen()))
+        let accuracy = self.accuracy?;
+        let lacking = self.unseen() * self.distance_of_unseen(|of| of.ops);
+        // Each burst stands for as many checks as any other, and between checks there may be more than graphs tell.
+        let (skipped, begun) = (self.skipped_bursts() as f64, self.bursts.unwrap_or(0) as f64);
+        let by_bursts = if skipped > 0.0 { skipped / (skipped + begun) } else { 0.0 };
+        let unseen = self.unseen().max(by_bursts);
+        let most = unseen * self.distance_of_unseen(|of| of.bursts).max(self.distance_of_unseen(|of| of.ops));
+        let is_known = unseen <= MOST_UNSEEN && lacking <= MOST_LACKING && most - lacking <= MOST_LACKING;
+        is_known.then(|| (accuracy.overlap() - lacking).max(0.0))
+    }
+
+    /// Returns how far the part of the run that bursts could not see differs from the sample in its division among
+    /// functions, from 0 to 1, if functions are weighted like this.
+    fn distance_of_unseen(&self, weight: impl Fn(&SkippedIn) -> u64) -> f64 {
+        let unseen = self.skipped.iter().flat_map(|skipped| &skipped.functions);
+        let unseen = unseen.map(|of| (of.function, weight(of) as f64));
+        let seen = self.functions.iter().map(|function| (function.index, function.ops() as f64));
+        let all = [seen.clone().map(|(_, ops)| ops).sum::<f64>(), unseen.clone().map(|(_, ops)| ops).sum()];
+        let mut differences: BTreeMap<u32, f64> = BTreeMap::new();
+        let mut add = |function, part: f64| *differences.entry(function).or_default() += part;
+        seen.for_each(|(function, ops)| add(function, ops / all[0].max(1.0)));
+        unseen.for_each(|(function, ops)| add(function, -ops / all[1].max(1.0)));
+        differences.into_values().map(f64::abs).sum::<f64>() / 2.0
     }
 }

@@ -27,8 +27,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::Rate;
 
-/// The fewest pairs of successive bursts from which anything is predicted.
-const FEWEST_PAIRS: u64 = 8;
+/// The fewest bursts of which anything is predicted: with fewer, the real overlap is often some points from the expected
+/// one.
+const FEWEST_BURSTS: u64 = 100;
+
+/// The fewest pairs of successive bursts that were read from which anything is predicted: of large trees not all are.
+const FEWEST_PAIRS: u64 = 32;
 
 /// How far a sample is expected to agree with the complete profile. Integers, so that sums of samples do not depend on
 /// their order.
@@ -132,7 +136,7 @@ impl BurstSpread {
     pub fn accuracy(&self, totals: &[u64], bursts: u64, rate: Rate) -> Option<Accuracy> {
         let pairs = self.bursts.saturating_sub(1);
         let all = totals.iter().map(|&ops| ops as f64).sum::<f64>();
-        if pairs < FEWEST_PAIRS || all == 0.0 {
+        if bursts.max(self.bursts) < FEWEST_BURSTS || pairs < FEWEST_PAIRS || all == 0.0 {
             return None;
         }
         let left = 1.0 - rate.as_f64().clamp(0.0, 1.0);

@@ -1,6 +1,6 @@
 //! The predicted accuracy of samples against their real one, of made-up programs whose every step is known.
 
-use wprof_profiler::{Accuracy, BurstSpread, Change, Rate, overlap};
+use wprof_profiler::{Accuracy, BurstSpread, Change, Profile, Rate, SkippedBursts, SkippedIn, overlap};
 
 use crate::rng::Rng;
 
@@ -14,7 +14,7 @@ fn program(rng: &mut Rng, items: usize, phases: usize, stay: usize) -> Steps {
     for _ in 0..phases {
         let first = rng.below(items);
         let mut item = first;
-        for _ in 0..400_000 / phases {
+        for _ in 0..420_000 / phases {
             if rng.once_in(stay) {
                 let range = 1 + rng.below(items);
                 item = (first + rng.below(range)) % items;
@@ -74,7 +74,7 @@ fn phases_are_no_errors_but_chance_is() {
     let (found, real) = sample(&phases, 990, 10);
     assert!(real > 0.999 && found.overlap() > 0.99, "{found:?} {real}");
     let mut rng = Rng::new(42);
-    let chance: Steps = (0..4000).flat_map(|_| vec![rng.below(4); 100]).collect();
+    let chance: Steps = (0..12_000).flat_map(|_| vec![rng.below(4); 100]).collect();
     let (found, real) = sample(&chance, 9990, 10);
     assert!((found.overlap() - real).abs() < 0.15 && found.overlap() < 0.95, "{found:?} {real}");
 }
@@ -94,14 +94,59 @@ fn what_was_not_seen_is_about_what_was_seen_once() {
 fn nothing_is_left_to_chance_where_all_was_seen_and_nothing_told_of_few_bursts() {
     let mut spread = BurstSpread::default();
     let all = Rate { counted: 7, of: 7 };
-    for burst in 0..9 {
+    for burst in 0..100 {
         assert_eq!(spread.accuracy(&[5, 4], burst, all), None);
         spread.add(&[burst % 2, 1 - burst % 2]);
     }
-    assert_eq!(spread.accuracy(&[4, 5], 9, all), Some(Accuracy::new(9, 1.0, 0.0)));
+    assert_eq!(spread.accuracy(&[50, 50], 100, all), Some(Accuracy::new(100, 1.0, 0.0)));
     let half = Rate { counted: 7, of: 14 };
-    assert!(spread.accuracy(&[4, 5], 9, half).unwrap().overlap() < 0.95);
-    assert_eq!(spread.accuracy(&[0, 0], 9, half), None);
+    assert!(spread.accuracy(&[50, 50], 100, half).unwrap().overlap() < 0.98);
+    assert_eq!(spread.accuracy(&[0, 0], 100, half), None);
+}
+
+#[test]
+fn bursts_of_which_some_were_read_are_as_many_as_they_are() {
+    let (mut spread, half) = (BurstSpread::default(), Rate { counted: 1, of: 2 });
+    (0..32).for_each(|burst| spread.add(&[burst % 2, 1 - burst % 2]));
+    assert_eq!(spread.accuracy(&[800, 800], 1600, half), None, "of 31 pairs");
+    spread.add(&[1, 0]);
+    assert!(spread.accuracy(&[800, 800], 1600, half).is_some_and(|found| found.overlap() > 0.97));
+    assert_eq!(spread.accuracy(&[30, 30], 60, half), None, "of 60 bursts");
+}
+
+#[test]
+fn skipped_bursts_cost_what_they_differ_from_the_sample() {
+    // Two functions with half of the sample each; what they skipped is given in parts of the sample.
+    let among = |begun: u64, skipped: [f64; 2]| {
+        let mut profile: Profile = crate::profile::example();
+        let mut other = profile.functions[0].clone();
+        other.index += 1;
+        profile.functions.push(other);
+        profile.accuracy = Some(Accuracy::new(1000, 0.99, 0.0));
+        profile.bursts = Some(begun);
+        let all = 100_000.0 * profile.ops() as f64;
+        profile.functions.iter_mut().for_each(|function| {
+            function.edges.iter_mut().for_each(|edge| edge.count *= 100_000);
+        });
+        let of = |(function, share): (u32, f64)| SkippedIn {
+            function,
+            name: None,
+            bursts: 1,
+            ops: (share * all) as u64,
+        };
+        let functions = (profile.functions[0].index..).zip(skipped).map(of).collect();
+        profile.skipped = Some(SkippedBursts { bursts: 2, functions });
+        profile.expected_overlap()
+    };
+    let expected = |skipped| among(1_000_000, skipped);
+    let near = |found: Option<f64>, wanted: f64| found.is_some_and(|found| (found - wanted).abs() < 1e-3);
+    // What is divided as the sample is costs nothing; what is all in one function differs from it by half.
+    assert!(near(expected([0.1, 0.1]), 0.99), "{:?}", expected([0.1, 0.1]));
+    assert!(near(expected([1.0 / 39.0, 0.0]), 0.99 - 0.5 / 40.0), "{:?}", expected([1.0 / 39.0, 0.0]));
+    assert_eq!([expected([0.1, 0.0]), expected([0.2, 0.2])], [None; 2], "too uncertain");
+    // Two bursts of 80 may be somewhat more than graphs say, but two of 32 much more, and a fifth of all is too much.
+    assert!(near(among(78, [0.001, 0.0]), 0.99), "{:?}", among(78, [0.001, 0.0]));
+    assert_eq!([among(30, [0.001, 0.0]), among(6, [0.001, 0.001])], [None; 2]);
 }
 
 #[test]
