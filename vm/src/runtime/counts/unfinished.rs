@@ -83,7 +83,12 @@ impl StoreOpaque {
     pub fn live_unfinished(&self, index: u32) -> Unfinished {
         let mut all = ManyFrames::default();
         // SAFETY: only host code holds a reference to a store.
-        unsafe { walk::live(|frame, _| ControlFlow::Continue(all.push(frame))) };
+        unsafe {
+            walk::live(|frame, _| {
+                all.push(frame);
+                ControlFlow::Continue(())
+            });
+        }
         let mut live = Unfinished::default();
         for (raw, count) in all.tally() {
             if let Some(frame) = frames::of_return(raw.pc)
