@@ -14,7 +14,8 @@ if [[ ${1:-} == --packages ]]; then
     mkdir -p downloads/npm
     cp packages.json downloads/npm/package.json
     cd downloads/npm
-    exec npm install --ignore-scripts --no-audit --no-fund --silent
+    # Packages for the processor wasm32 are for any.
+    exec npm install --force --ignore-scripts --no-audit --no-fund --silent
 fi
 
 work=$(mktemp -d)

@@ -52,7 +52,7 @@ const WAYS = {
     plain: null,
     edges: '--collect=edges',
     blocks: '--collect=blocks',
-    'every block': '--collect=blocks --plan=every-block',
+    'every block': '--collect=blocks\n--plan=every-block',
     paths: '--collect=paths',
     cct: '--collect=cct',
     flow: '--collect=flow',

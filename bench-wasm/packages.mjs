@@ -31,6 +31,19 @@ const PACKAGES = {
         const tree = parser.parse(text);
         return [tree.rootNode.childCount, tree.rootNode.toString().length];
     },
+    // Emscripten, with a memory that the glue makes.
+    async 'quickjs-emscripten'() {
+        const { getQuickJS } = require('quickjs-emscripten');
+        const code = `let all = []; for (let i = 0; i < 20000; i++) all.push({ i, text: 'n' + i }); all.filter(({ i }) => i % 3).length`;
+        return (await getQuickJS()).evalCode(code);
+    },
+    // napi-rs, with threads.
+    async '@node-rs/argon2-wasm32-wasi'() {
+        const { hash, hashSync, verify } = require('@node-rs/argon2-wasm32-wasi');
+        const options = { salt: Buffer.alloc(16, 7), memoryCost: 1024, timeCost: 2 };
+        const all = await Promise.all(['a', 'b', 'c', 'd'].map((word) => hash(word, options)));
+        return [all[0] === hashSync('a', options), await verify(all[1], 'b'), all.length];
+    },
     // wasm-bindgen.
     'brotli-wasm'() {
         const brotli = require('brotli-wasm');

@@ -14,7 +14,8 @@
     script: null, // where this file is, for workers
     dir: env.WPROF_DIR || '.', // Node: a folder for files of counters
     exe: env.WPROF_EXE, // Node: rewrite modules as they are loaded, with this program
-    args: (env.WPROF_ARGS || '').split(' ').filter(Boolean),
+    args: (env.WPROF_ARGS || '').split('\n').filter(Boolean), // its arguments, one a line
+    single: false, // whether counters are behind the program's memory in any host
     ...globalThis.wprof,
   };
   const SECTION = 'wprof.counters';
@@ -34,6 +35,7 @@
     const [descriptor] = W.Module.customSections(module, SECTION);
     const { exports } = instance;
     if (descriptor && exports.wprof_flush) {
+      growByMore(module, exports);
       const id = `${run}-${found.length}`;
       found.push({ id, exports, descriptor });
       if (settings.exe) note(true);
@@ -147,7 +149,7 @@
   }
 
   // Rewriting on the way: by a server, or by a program in Node. What cannot be rewritten runs as it is.
-  const target = () => settings.rewrite + (hasManyMemories() ? '' : '?single-memory');
+  const target = () => settings.rewrite + (isSingle ? '?single-memory' : '');
   async function rewriteLater(source) {
     if (!settings.rewrite) return rewrite(source);
     const answer = await fetch(target(), { method: 'POST', body: source });
@@ -178,7 +180,7 @@
     const [from, to] = ['wasm', 'rewritten'].map((kind) => require('path').join(settings.dir, `${key}.${kind}`));
     fs.writeFileSync(from, bytes);
     const args = ['instrument', from, '-o', to, ...settings.args];
-    if (!hasManyMemories()) args.push('--single-memory');
+    if (isSingle && !args.includes('--single-memory')) args.push('--single-memory');
     const { status } = require('child_process').spawnSync(settings.exe, args, { stdio: ['ignore', 2, 'inherit'] });
     return status === 0 ? fs.readFileSync(to) : null;
   }
@@ -187,31 +189,104 @@
     return W.validate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 5, 5, 2, 0, 0, 0, 0]));
   }
 
+  // Where a module can have only one memory, counters are behind the program's. If JavaScript makes that memory, it is made
+  // larger from the beginning: were it to grow when the module starts, the glue's views of it would be gone.
+  const SPARE = 512; // pages; a module whose counters need more is not counted
+  const NOTE = 0x65726170732d7077n; // as in instrument/src/layout.rs
+  const spare = new WeakMap();
+  const isSingle = settings.single || settings.args.includes('--single-memory') || !hasManyMemories();
+  const shares = isSingle || !(settings.exe || settings.rewrite);
+  function larger(type) {
+    const { initial, maximum = 65536, shared } = type ?? {};
+    if (!shares || shared || typeof initial !== 'number' || typeof maximum !== 'number') return [type, 0];
+    const pages = Math.max(0, Math.min(SPARE, maximum - initial));
+    return [{ ...type, initial: initial + pages }, pages];
+  }
+
+  // Tells a module that counts behind an imported memory of the spare pages there, if it has enough.
+  function makeRoom(module, imports) {
+    const [region] = Module.customSections(module, 'wprof.region');
+    if (!region) return true;
+    const { module: from, name } = Module.imports(module).find(({ kind }) => kind === 'memory');
+    const memory = imports?.[from]?.[name];
+    const pages = spare.get(memory);
+    if (!(pages >= new DataView(region).getUint32(0, true))) return false;
+    spare.delete(memory);
+    const view = new DataView(memory.buffer);
+    view.setUint32(view.byteLength - 16, pages, true);
+    view.setBigUint64(view.byteLength - 8, NOTE, true);
+    return true;
+  }
+
+  // The bytes of the original of a module, if that must run because there is no room for counters.
+  const originals = new WeakMap();
+  function original(module, imports) {
+    if (makeRoom(module, imports) || !originals.has(module)) return null;
+    console.error('wprof: a module is not counted: there is no room for counters behind the memory that JavaScript makes for it');
+    return originals.get(module);
+  }
+  function keep(module, bytes, made) {
+    if (made !== bytes && Module.customSections(module, 'wprof.region').length > 0) originals.set(module, bytes);
+    return module;
+  }
+
+  // Glue that grows the memory computes from the size of its buffer how much the program lacks; but part of that is ours.
+  function growByMore(module, exports) {
+    const memory = exports.wprof_counters;
+    const isShared = Object.entries(exports).some(([name, value]) => value === memory && name !== 'wprof_counters');
+    if (!isShared && Module.customSections(module, 'wprof.region').length === 0) return;
+    const { grow } = Memory.prototype;
+    const value = (by) => {
+      const ours = (memory.buffer.byteLength - (exports.wprof_flush() >>> 0)) / 65536;
+      try {
+        if (by > 0) return grow.call(memory, by + ours);
+      } catch {}
+      return grow.call(memory, by);
+    };
+    Object.defineProperty(memory, 'grow', { value, configurable: true, writable: true });
+  }
+
   // V8 12 ends the process when a module with several memories imports a function that has a fast way.
   if (settings.exe && process.versions.v8.startsWith('12.')) require('v8').setFlagsFromString('--no-turbo-fast-api-calls');
 
-  const { compile, instantiate, compileStreaming, instantiateStreaming, Module, Instance } = W;
+  const { compile, instantiate, compileStreaming, instantiateStreaming, Memory, Module, Instance } = W;
   W.Module = class extends Module {
     constructor(bytes, ...more) {
-      super(rewrite(bytes), ...more);
+      const made = rewrite(bytes);
+      super(made, ...more);
+      keep(this, bytes, made);
+    }
+  };
+  W.Memory = class extends Memory {
+    constructor(type, ...more) {
+      const [made, pages] = larger(type);
+      super(made, ...more);
+      if (pages > 0) spare.set(this, pages);
     }
   };
   W.Instance = class extends Instance {
-    constructor(module, ...more) {
-      super(module, ...more);
-      add(module, this);
+    constructor(module, imports, ...more) {
+      const bytes = module instanceof Module && original(module, imports);
+      super(bytes ? new Module(bytes) : module, imports, ...more);
+      if (!bytes) add(module, this);
     }
   };
-  for (const [ours, theirs, name] of [[W.Module, Module, 'Module'], [W.Instance, Instance, 'Instance']]) {
+  for (const [ours, theirs, name] of [[W.Module, Module, 'Module'], [W.Instance, Instance, 'Instance'], [W.Memory, Memory, 'Memory']]) {
     Object.defineProperty(ours, 'name', { value: name });
     Object.defineProperty(ours, Symbol.hasInstance, { value: (it) => it instanceof theirs });
   }
-  W.compile = async (bytes, ...more) => compile.call(W, await rewriteLater(bytes), ...more);
-  W.instantiate = async (source, ...more) => {
-    if (source instanceof Module) return add(source, await instantiate.call(W, source, ...more));
-    const made = await instantiate.call(W, await rewriteLater(source), ...more);
-    add(made.module, made.instance);
-    return made;
+  W.compile = async (bytes, ...more) => {
+    const made = await rewriteLater(bytes);
+    return keep(await compile.call(W, made, ...more), bytes, made);
+  };
+  W.instantiate = async (source, imports, ...more) => {
+    if (source instanceof Module) {
+      const bytes = original(source, imports);
+      if (bytes) return instantiate.call(W, await compile.call(W, bytes), imports, ...more);
+      return add(source, await instantiate.call(W, source, imports, ...more));
+    }
+    const module = await W.compile(source, ...more);
+    return { module, instance: await W.instantiate(module, imports, ...more) };
   };
   const body = async (response) => (await response).arrayBuffer();
   if (compileStreaming) {
@@ -221,9 +296,8 @@
   if (instantiateStreaming) {
     W.instantiateStreaming = async (response, ...more) => {
       if (settings.exe || settings.rewrite) return W.instantiate(await body(response), ...more);
-      const made = await instantiateStreaming.call(W, response, ...more);
-      add(made.module, made.instance);
-      return made;
+      const module = await compileStreaming.call(W, response, ...more.slice(1));
+      return { module, instance: await W.instantiate(module, ...more) };
     };
   }
 

@@ -2,6 +2,8 @@
 //!
 //! Invariant: every addition follows the original items of its section, so no original index changes.
 
+use std::collections::BTreeMap;
+
 use wasm_encoder::{
     ConstExpr, CustomSection, Encode, ExportKind, GlobalType, MemoryType, Section as _, ValType,
 };
@@ -16,8 +18,8 @@ use crate::event_kind::EventKind;
 use crate::events::FunctionEvents;
 use crate::hot::Hot;
 use crate::layout::{
-    COUNTERS, CURRENT, FINGERPRINT, FLUSH, Global, Layout, MOST_COUNTERS, PAGE, RECORDS_IN_PROGRAM,
-    REGION_VERSION, RESERVED, ROOT_SLOT, Records, SLOT, SLOT_BYTES, Support, VERSION,
+    COUNTERS, CURRENT, FINGERPRINT, FLUSH, Global, Layout, MOST_COUNTERS, Needs, PAGE, RECORDS_IN_PROGRAM,
+    REGION, REGION_VERSION, RESERVED, ROOT_SLOT, Records, SLOT, SLOT_BYTES, Support, VERSION,
 };
 use crate::module::{
     BRANCH_HINTS, CODE, ELEMENT, EXPORT, FUNCTION, GLOBAL, MEMORY, START, Source, TABLE, TYPE,
@@ -100,7 +102,7 @@ impl Plans {
     pub fn layout(
         &self,
         source: &Source<'_>,
-        in_program_memory: bool,
+        in_program_memory: Option<&Calls>,
         (descriptor, trace_memory): (&Descriptor, u32),
     ) -> Result<Layout, Error> {
         let kinds = descriptor.events.len() as u32;
@@ -119,7 +121,21 @@ impl Plans {
         records.one_of_each = records.one_of_each.saturating_add(host).min(MOST_RECORDS_IN_PROGRAM);
         let records = descriptor.contexts.then_some(records);
         let trace = (descriptor.collected == Collected::Trace).then_some(trace_memory);
-        Ok(Layout::new(source, (self.counters() as u32, sums), in_program_memory, (records, trace)))
+        let needs = in_program_memory.map(|calls| Needs { rows: self.rows(), nest: calls.nest() });
+        Ok(Layout::new(source, (self.counters() as u32, sums), needs, (records, trace)))
+    }
+
+    /// Returns the most rows of the table that can be taken, if contexts are not counted: one for each way to a site, and
+    /// one for each path that has no counter of its own.
+    fn rows(&self) -> u64 {
+        let mut sites = BTreeMap::<u32, u64>::new();
+        self.sites.iter().for_each(|site| *sites.entry(site.func).or_default() += 1);
+        let of = |(cfg, plan): &(Cfg, FunctionPlan)| {
+            let paths = plan.paths().map_or(1, |plan| plan.numbering.paths());
+            let sites = sites.get(&cfg.func).copied().unwrap_or(0);
+            paths.saturating_mul(sites + u64::from(plan.is_sparse()))
+        };
+        self.functions.iter().map(of).fold(0, u64::saturating_add)
     }
 
     /// Returns the number of counters.
@@ -162,7 +178,9 @@ pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Erro
         0 => TRACE_MEMORY,
         bytes => bytes,
     };
-    let layout = plans.layout(&source, options.single_memory, (&descriptor, trace_memory))?;
+    let calls = Calls::new(&source, all_traps)?;
+    let in_program_memory = options.single_memory.then_some(&calls);
+    let layout = plans.layout(&source, in_program_memory, (&descriptor, trace_memory))?;
     let (has_paths, room) = (options.collected.has_paths(), options.contexts.unwrap_or(u32::MAX));
     let program = Program { has_paths, room, ..program(&source, &layout)? };
     let mut types = Types::new(source.types.len() as u32);
@@ -172,8 +190,12 @@ pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Erro
     let tracks = options.collected.tracks() || !options.events.is_empty();
     let marks = (all_traps, tracks);
     let shims = Shims::new(&source, &layout);
-    let bodies =
-        rewrite_all((&source, &layout, &shims), (&plans, options.events), marks, (&mut types, &mut hot))?;
+    let bodies = rewrite_all(
+        (&source, &layout, &shims, &calls),
+        (&plans, options.events),
+        marks,
+        (&mut types, &mut hot),
+    )?;
     let (source, layout, shims) = (&source, &layout, &shims);
     let writer = Assembler { source, layout, shims, program, types, hot, support_types, bodies };
     writer.write(&descriptor)
@@ -220,7 +242,7 @@ const DYLINK: [&str; 2] = ["dylink.0", "dylink"];
 /// Checks that the region can lie behind the program's memory.
 fn check_memory(source: &Source<'_>) -> Result<(), Error> {
     let memory = &source.memories[0];
-    let no = |why| Err(Error::NoRoom(why));
+    let no = |why: &'static str| Err(Error::NoRoom(why.into()));
     if source.memories.len() > 1 {
         return no("the module has several memories already, so its host can have one more");
     }
@@ -248,8 +270,23 @@ fn check_memory(source: &Source<'_>) -> Result<(), Error> {
 fn program(source: &Source<'_>, layout: &Layout) -> Result<Program, Error> {
     const MOST_PAGES: u64 = 1 << 16;
     let memory = source.memories.first().filter(|_| layout.is_shared);
-    if memory.is_some_and(|memory| memory.initial + u64::from(layout.pages()) > MOST_PAGES) {
-        return Err(Error::NoRoom("the memory is as large as it can be, so there is no room for counters"));
+    let pages = u64::from(layout.pages());
+    if memory.is_some_and(|memory| memory.initial + pages > MOST_PAGES) {
+        return Err(Error::NoRoom(
+            "the memory is as large as it can be, so there is no room for counters".into(),
+        ));
+    }
+    let maximum = memory.filter(|_| layout.gets_region).and_then(|memory| memory.maximum);
+    if let (Some(memory), Some(maximum)) = (memory, maximum) {
+        let room = maximum - memory.initial;
+        if room < pages {
+            return Err(Error::NoRoom(
+                format!(
+                    "the memory that the host makes can grow by {room} pages of 64 KiB, and counters need {pages}"
+                )
+                .into(),
+            ));
+        }
     }
     // The host decides how far an imported memory may grow.
     let most = memory.and_then(|memory| memory.maximum).filter(|_| !layout.gets_region).unwrap_or(MOST_PAGES);
@@ -257,17 +294,15 @@ fn program(source: &Source<'_>, layout: &Layout) -> Result<Program, Error> {
 }
 
 fn rewrite_all(
-    (source, layout, shims): (&Source<'_>, &Layout, &Shims),
+    (source, layout, shims, calls): (&Source<'_>, &Layout, &Shims, &Calls),
     (plans, kinds): (&Plans, &[EventKind]),
     (all_traps, tracks): (bool, bool),
     (types, hot): (&mut Types, &mut Hot),
 ) -> Result<Vec<Rewritten>, Error> {
     let mut first_counter = 0;
-    let calls = Calls::new(source, all_traps)?;
     let rewritten = plans.functions.iter().enumerate().map(|(index, (cfg, plan))| {
         let events = plans.events.get(index);
         let first_site = 1 + plans.sites.partition_point(|site| site.func < cfg.func) as u32;
-        let calls = &calls;
         let input = Input {
             source,
             layout,
@@ -334,6 +369,11 @@ impl Assembler<'_> {
         let offsets = offsets::write(&insertions);
         for (name, data) in [(offsets::SECTION, offsets), (descriptor::SECTION, descriptor.to_bytes()?)] {
             CustomSection { name: name.into(), data: data.into() }.append_to(&mut out);
+        }
+        if self.layout.gets_region {
+            // The host makes room for it, if it can.
+            let data = self.layout.pages().to_le_bytes();
+            CustomSection { name: REGION.into(), data: data.as_slice().into() }.append_to(&mut out);
         }
         Ok(out)
     }

@@ -19,6 +19,7 @@ const SMALL: usize = 600;
 pub struct Calls {
     first: u32,
     facts: Vec<Facts>,
+    calls_others: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,10 +41,12 @@ impl Calls {
         let first = source.first_defined();
         let mut facts = vec![Facts { stops: all_traps, ..Facts::default() }; source.bodies.len()];
         let mut calls = Vec::with_capacity(facts.len());
+        let mut calls_others = false;
         for (own, func) in facts.iter_mut().zip(first..) {
-            let (called, stops) = called(source, func)?;
+            let Called { direct, stops, calls_others: others } = called(source, func)?;
             own.stops |= stops;
-            calls.push(called);
+            calls_others |= others;
+            calls.push(direct);
         }
         for func in recurring(&calls, first) {
             facts[func].recurs = true;
@@ -57,7 +60,7 @@ impl Calls {
             own.is_hot = (own.is_hot || own.recurs) && body.len() <= SMALL;
         }
         spread(&calls, first, &mut facts);
-        Ok(Calls { first, facts })
+        Ok(Calls { first, facts, calls_others })
     }
 
     /// Reports whether a call of the function may not return.
@@ -70,6 +73,11 @@ impl Calls {
         self.facts(func).is_some_and(|facts| facts.recurs)
     }
 
+    /// Reports whether more frames than the module has functions may be live, directly or by way of the host.
+    pub fn nest(&self) -> bool {
+        self.calls_others || self.facts.iter().any(|facts| facts.recurs)
+    }
+
     /// Reports whether the whole function seems to be hot.
     pub fn is_hot(&self, func: u32) -> bool {
         self.facts(func).is_some_and(|facts| facts.is_hot)
@@ -80,10 +88,20 @@ impl Calls {
     }
 }
 
-/// Returns the direct calls of a function, and whether its own code may stop.
-fn called(source: &Source<'_>, func: u32) -> Result<(Vec<Call>, bool), Error> {
+/// The calls of a function.
+#[derive(Debug, Default)]
+struct Called {
+    direct: Vec<Call>,
+    /// Whether the function's own code may stop.
+    stops: bool,
+    /// Whether there are calls of the host, or of functions that are unknown here.
+    calls_others: bool,
+}
+
+/// Returns the calls of a function.
+fn called(source: &Source<'_>, func: u32) -> Result<Called, Error> {
     let mut reader = source.body(func).get_operators_reader()?;
-    let (mut calls, mut stops) = (Vec::new(), false);
+    let mut all = Called::default();
     // For each open construct, whether it is a loop.
     let mut open = vec![false];
     while !reader.eof() {
@@ -96,17 +114,18 @@ fn called(source: &Source<'_>, func: u32) -> Result<(Vec<Call>, bool), Error> {
             | Operator::TryTable { .. } => open.push(false),
             Operator::End | Operator::Delegate { .. } => drop(open.pop()),
             Operator::Call { function_index: callee } | Operator::ReturnCall { function_index: callee } => {
-                stops |= callee < source.first_defined();
-                calls.push((callee, open.contains(&true)));
+                all.calls_others |= callee < source.first_defined();
+                all.direct.push((callee, open.contains(&true)));
             }
             Operator::CallIndirect { .. }
             | Operator::CallRef { .. }
             | Operator::ReturnCallIndirect { .. }
-            | Operator::ReturnCallRef { .. } => stops = true,
-            _ => stops |= is_end(&op) || is_wait(&op),
+            | Operator::ReturnCallRef { .. } => all.calls_others = true,
+            _ => all.stops |= is_end(&op) || is_wait(&op),
         }
     }
-    Ok((calls, stops))
+    all.stops |= all.calls_others;
+    Ok(all)
 }
 
 /// Returns the functions on call cycles, and those on paths between cycles: the remainder after functions without
@@ -187,5 +206,16 @@ mod tests {
     fn the_host_may_stop() {
         let found = check(r#"(module (import "m" "f" (func)) (func (call 0)) (func (call 1)))"#);
         assert_eq!(found, [(true, false), (true, false)]);
+    }
+    #[test]
+    fn frames_nest_if_functions_recur_or_call_what_is_unknown() {
+        let nest = |text: &str| {
+            let wasm = wat::parse_str(text).expect("text");
+            Calls::new(&Source::new(&wasm).expect("valid"), false).expect("read").nest()
+        };
+        assert!(!nest("(module (func) (func (call 0)) (func (call 1) unreachable))"));
+        assert!(nest("(module (func (call 0)))"));
+        assert!(nest(r#"(module (import "m" "f" (func)) (func (call 0)))"#));
+        assert!(nest("(module (table 1 funcref) (func (call_indirect (i32.const 0))))"));
     }
 }

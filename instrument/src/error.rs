@@ -1,5 +1,7 @@
 //! Reasons why a module cannot be instrumented, or counters cannot be read.
 
+use std::borrow::Cow;
+
 use wprof_profiler::PropagateError;
 
 /// An error, whose message also says what to do.
@@ -53,7 +55,7 @@ pub enum Error {
     Trace(#[from] wprof_profiler::TraceFileError),
     /// The program's memory leaves no room for the region.
     #[error("{0}: leave out --single-memory, so that counters get a memory of their own")]
-    NoRoom(&'static str),
+    NoRoom(Cow<'static, str>),
     /// There are too many counters for a memory.
     #[error("the module needs {0} counters, more than a memory holds: count edges instead of paths")]
     TooManyCounters(u64),

@@ -83,20 +83,30 @@ pub const FIRST_COUNTER: u32 = 64;
 pub const ENTRY: u32 = 16;
 /// Bytes of the stack, besides an entry for each function. The frame of a live entry takes more than that on the host's
 /// stack, for which browsers and Node provide a MiB or a few.
-pub const STACK: u32 = 8 << 20;
-/// If the stack is higher than this when the host calls in, its entries are booked as ended: only frames that were left
-/// behind accumulate to so many.
-pub const SOFT_LIMIT: u32 = 1 << 20;
+const STACK: u32 = 8 << 20;
+/// If the stack is higher than this when the host calls in, its entries are booked as ended.
+const SOFT_LIMIT: u32 = 1 << 20;
+/// The two behind the program's memory if at most one frame of each function is live, so that only frames that were left
+/// behind accumulate.
+const SMALL_STACK: u32 = 1 << 18;
+const SMALL_SOFT_LIMIT: u32 = 1 << 17;
 
 /// Bytes of a row of the table: an id plus 1 (0 if the row is free), a call record or 0 at offset 4, a key at offset 8,
 /// a count at offset 16.
 pub const ROW: u32 = 24;
 /// Initial number of rows of the table; a power of two.
 pub const FIRST_ROWS: u32 = 1 << 10;
-/// Rows of the table, and bytes for call records, behind the program's memory. There they do not grow: growing the memory
+/// The most rows of the table, and bytes for call records, behind the program's memory. There they do not grow: growing the memory
 /// would take its buffer away from JavaScript, which looks for that only where the program itself grows it.
 pub const ROWS_IN_PROGRAM: u32 = 1 << 17;
 pub const RECORDS_IN_PROGRAM: u32 = 8 << 20;
+/// What the host leaves in the last bytes of an imported memory, if it has made that larger: the number of pages that the
+/// program does not know of, and behind it [`SPARE`].
+pub const SPARE_NOTE: u32 = 16;
+/// The last 64 bits of an imported memory with spare pages.
+pub const SPARE: u64 = 0x6572_6170_732d_7077;
+/// The custom section of a module whose region is behind an imported memory: the number of its pages, 32 bits.
+pub const REGION: &str = "wprof.region";
 /// The bit of an id that distinguishes a site from a function.
 pub const IS_SITE: u32 = 1 << 31;
 /// The bit of an id of rows that lead from a callee slot, instead of a call record, to the record of a function.
@@ -143,9 +153,20 @@ pub struct Layout {
     pub records: Option<Records>,
     /// The bytes for a trace, if the module is traced.
     pub trace: Option<u32>,
+    /// The part of the region that depends on the program, if it is behind the program's memory.
+    needs: Option<Needs>,
     functions: u32,
     first_global: u32,
     first_func: u32,
+}
+
+/// Facts about a program that decide how large a region behind its memory is.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    /// The most rows of the table that can be taken.
+    pub rows: u64,
+    /// Whether more frames than there are functions may be live.
+    pub nest: bool,
 }
 
 /// Facts about all call records.
@@ -337,10 +358,11 @@ impl Layout {
     pub fn new(
         source: &Source<'_>,
         (counters, sums): (u32, u32),
-        in_program_memory: bool,
+        in_program_memory: Option<Needs>,
         (records, trace): (Option<Records>, Option<u32>),
     ) -> Layout {
-        let is_shared = in_program_memory && !source.memories.is_empty();
+        let needs = in_program_memory.filter(|_| !source.memories.is_empty());
+        let is_shared = needs.is_some();
         Layout {
             memory: if is_shared { 0 } else { source.memories.len() as u32 },
             is_shared,
@@ -350,6 +372,7 @@ impl Layout {
             is_threaded: !is_shared && source.memories.iter().any(|memory| memory.shared),
             records,
             trace,
+            needs,
             functions: source.bodies.len() as u32,
             first_global: source.globals,
             first_func: source.funcs.len() as u32,
@@ -366,6 +389,22 @@ impl Layout {
         (FIRST_COUNTER + 8 * self.counters).next_multiple_of(ENTRY)
     }
 
+    /// Returns the bytes of the stack, besides an entry for each function.
+    pub fn stack_bytes(&self) -> u32 {
+        if self.has_small_stack() { SMALL_STACK } else { STACK }
+    }
+
+    /// Returns the offset of the entry above which the stack is too high when the host calls in: only frames that were
+    /// left behind accumulate to so many.
+    pub fn soft_limit(&self) -> u32 {
+        self.stack() + if self.has_small_stack() { SMALL_SOFT_LIMIT } else { SOFT_LIMIT }
+    }
+
+    /// Reports whether the stack is small. Where records or the trace follow, their places are the same in any memory.
+    fn has_small_stack(&self) -> bool {
+        self.needs.is_some_and(|needs| !needs.nest) && self.records.is_none() && self.trace.is_none()
+    }
+
     /// Returns the value of [`Global::Height`] for an empty stack.
     pub fn no_entry(&self) -> u32 {
         self.stack() - ENTRY
@@ -374,7 +413,7 @@ impl Layout {
     /// Returns the offset of the record that takes the calls for which there is no record at all. Functions that do not
     /// recur do not check whether the stack has room for them.
     pub fn spare_record(&self) -> u32 {
-        self.stack() + STACK + ENTRY * self.functions
+        self.stack() + self.stack_bytes() + ENTRY * self.functions
     }
 
     /// Returns the offset of the trace.
@@ -390,7 +429,14 @@ impl Layout {
 
     /// Returns the initial number of rows of the table.
     pub fn first_rows(&self) -> u32 {
-        if self.is_shared { ROWS_IN_PROGRAM } else { FIRST_ROWS }
+        match self.needs {
+            None => FIRST_ROWS,
+            Some(_) if self.records.is_some() => ROWS_IN_PROGRAM,
+            // No more than half of the rows are taken.
+            Some(needs) => (2 * needs.rows.min(u64::from(ROWS_IN_PROGRAM)) as u32 + 2)
+                .next_power_of_two()
+                .min(ROWS_IN_PROGRAM),
+        }
     }
 
     /// Returns the place of the first call records, and the place behind it: nothing in a memory that grows for them.

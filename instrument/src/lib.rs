@@ -41,6 +41,7 @@ mod error;
 mod event_kind;
 mod events;
 mod hot;
+mod javascript;
 mod layout;
 mod module;
 mod offsets;
@@ -55,14 +56,12 @@ mod support;
 mod trace;
 mod traced;
 
-/// The script that delivers counters in JavaScript hosts: web pages and Node.
-pub const JAVASCRIPT: &str = include_str!("../js/wprof.js");
-
 pub use assemble::Options;
 pub use component::{instrument, modules};
 pub use counters::RawCounters;
 pub use error::Error;
 pub use event_kind::{EventKind, bulk_operations};
+pub use javascript::javascript;
 pub use layout::{COUNTERS, CURRENT, FLUSH, SLOT};
 pub use module::Source;
 pub use offsets::OffsetMap;

@@ -85,7 +85,7 @@ pub fn read(original: &[u8], counters: &RawCounters) -> Result<Read, Error> {
     if flags & FULL != 0 {
         return Err(Error::Full);
     }
-    let layout = plans.layout(&source, false, (&descriptor, 0))?;
+    let layout = plans.layout(&source, None, (&descriptor, 0))?;
     let tables = tables(region, &layout, plans.sites.len())?;
     let (names, kinds) = (source.names(), &events[..]);
     let reader = Reader { source: &source, plans: &plans, kinds, layout, names, region, tables };

@@ -27,7 +27,7 @@ use crate::cfg::{Block, Cfg, End, is_call};
 use crate::event_kind::EventKind;
 use crate::events::FunctionEvents;
 use crate::hot::Hot;
-use crate::layout::{Global, Layout, Support};
+use crate::layout::{Layout, Support};
 use crate::module::Source;
 use crate::offsets::Insertions;
 use crate::plan::FunctionPlan;
@@ -478,9 +478,7 @@ impl<'a, 't> Writer<'a, 't> {
             }
             Operator::MemorySize { mem } if self.is_shared_memory(*mem) => {
                 self.copy_bytes(at, next);
-                let mut code = self.code();
-                code.get(Global::Pages);
-                code.sink.i32_sub();
+                self.code().without_region();
             }
             Operator::MemoryGrow { mem } if self.is_shared_memory(*mem) => self.code().call(Support::Grow),
             _ => return self.copy_branch(op, (at, next)),

@@ -17,7 +17,7 @@ use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, MemArgTarget, V
 use crate::hot::Hot;
 use crate::layout::{
     ENTRY, FIRST_COUNTER, FLAGS, FULL, GUESSED, Global, HEIGHT, IS_SITE, LENGTH, Layout, MAGIC, PAGE, ROW,
-    ROWS, Support, TABLE, TRACE_END,
+    ROWS, SPARE, SPARE_NOTE, Support, TABLE, TRACE_END,
 };
 
 /// The multiplier of the hash: the golden ratio, an odd number without a pattern.
@@ -176,6 +176,19 @@ impl Code<'_, '_> {
             self.call(Support::Settle);
             self.sink.end();
         }
+    }
+
+    /// Subtracts the pages that are not the program's from the size of the memory on the stack.
+    pub fn without_region(&mut self) {
+        if self.layout.gets_region {
+            // The host may have left more pages than the region has.
+            self.get(Global::Whole);
+            self.get(Global::Base);
+            self.sink.i32_const(16).i32_shr_u().i32_sub();
+        } else {
+            self.get(Global::Pages);
+        }
+        self.sink.i32_sub();
     }
 
     /// Books the entries above the place in local `place`.
@@ -538,13 +551,26 @@ fn grow(layout: &Layout, most_pages: u32) -> Function {
     })
 }
 
-/// Allocates the region behind an imported memory, or traps, and starts the program.
+/// Allocates the region behind an imported memory, or traps, and starts the program. If the host has made the memory
+/// larger, nothing grows: the host's views of the memory stay.
 fn start(layout: &Layout, program: Option<u32>) -> Function {
     const OLD: u32 = 0;
-    function(layout, &[(1, ValType::I32)], |code| {
+    const NOTE: u32 = 1;
+    function(layout, &[(2, ValType::I32)], |code| {
+        let [spare, mark] = [code.at(0, 2), code.at(8, 3)];
+        code.sink.block(BlockType::Empty).block(BlockType::Empty);
+        code.sink.memory_size(layout.memory).local_tee(OLD).i32_eqz().br_if(0);
+        code.sink.local_get(OLD).i32_const(16).i32_shl().i32_const(SPARE_NOTE.cast_signed()).i32_sub();
+        code.sink.local_tee(NOTE).i64_load(mark).i64_const(SPARE.cast_signed()).i64_ne().br_if(0);
+        code.sink.local_get(NOTE).i32_load(spare);
+        code.get(Global::Pages);
+        code.sink.i32_lt_u().br_if(0);
+        code.sink.local_get(OLD).local_get(NOTE).i32_load(spare).i32_sub().local_set(OLD);
+        code.sink.local_get(NOTE).i32_const(0).i32_const(SPARE_NOTE.cast_signed()).memory_fill(layout.memory);
+        code.sink.br(1).end();
         code.get(Global::Pages);
         code.sink.memory_grow(layout.memory).local_tee(OLD).i32_const(-1).i32_eq().if_(BlockType::Empty);
-        code.sink.unreachable().end();
+        code.sink.unreachable().end().end();
         code.sink.local_get(OLD).i32_const(16).i32_shl();
         code.set(Global::Base);
         code.sink.memory_size(layout.memory);

@@ -53,7 +53,7 @@ pub fn read_trace(
         return Err(Error::NoTrace);
     }
     let plans = Plans::described(&source, &descriptor)?;
-    let layout = plans.layout(&source, false, (&descriptor, 0))?;
+    let layout = plans.layout(&source, None, (&descriptor, 0))?;
     let reader = Reader { plans: &plans, first: source.first_defined(), layout, region: &counters.region };
     let mut segment = reader.segment()?;
     let functions = plans.functions.iter().filter_map(|(cfg, plan)| Some((cfg.func, plan.trace()?)));

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use wprof_instrument::{Collected, JAVASCRIPT, Options, RawCounters, instrument, read};
+use wprof_instrument::{Collected, Options, RawCounters, instrument, javascript, read};
 use wprof_profiler::{FunctionProfile, Profile};
 
 /// Calls `run` and prints what it returns.
@@ -71,7 +71,7 @@ fn run(wasm: &[u8], options: Options<'_>) -> Option<(String, Profile)> {
     };
     let new = instrument(wasm, options).expect("rewritten");
     let (script, app, new) =
-        (file("w.cjs", JAVASCRIPT.as_bytes()), file("a.cjs", APP.as_bytes()), file("n.wasm", &new));
+        (file("w.cjs", javascript().as_bytes()), file("a.cjs", APP.as_bytes()), file("n.wasm", &new));
     let mut node = Command::new("node");
     node.arg("--require").args([&script, &app, &new]).env("WPROF_DIR", &folder).stderr(Stdio::piped());
     let ran = node.output().ok()?;

@@ -1,7 +1,10 @@
 //! `wprof import`: converts samples of V8 into the time of a profile.
 //!
-//! For each sample, V8 tells the function, by the byte where its code begins in the module, but not the instruction.
+//! For each sample, V8 tells the function, by the byte where its code begins in the module, but not the instruction: its
+//! ticks by position are all of line 1. So no place in the function is noted.
 //! JavaScript frames between WebAssembly frames are left out, and so is their own time.
+
+mod samples;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -9,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, ValueHint};
-use serde::Deserialize;
 use wprof_instrument::{OffsetMap, Source};
-use wprof_profiler::{Callee, Profile, TimeLog, TimeProfile, Timed};
+use wprof_profiler::{Callee, CodeStats, Profile, TimeLog, TimeProfile, Timed};
 
+use self::samples::{CallFrame, Samples};
 use super::help;
 use super::instrument::binary;
 
@@ -24,16 +27,17 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-Node (--cpu-prof) and the performance panel of Chromium write what V8's profiler has sampled. The samples in \
+Node (--cpu-prof) and the performance panel of Chromium write what V8's profiler has sampled: .cpuprofile files, and \
+traces, of which all threads are read. The samples in \
 functions of the module become the time of a profile, by function and by stack; V8 does not say where in a \
-function. Time in JavaScript is left out.
+function, so there is no time of lines. Time in JavaScript is left out.
 
 With --into the time stands beside the counts of another profile of the module, such as one of `wprof \
 collect`. Take the samples in another run, without counters: they cost time.
 
 {EXAMPLES}"))]
 pub struct ImportArgs {
-    /// A file of V8's profiler
+    /// A file of V8's profiler: a .cpuprofile, or a trace of Chromium (.json)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::INPUT)]
     cpuprofile: PathBuf,
     /// The module that ran, or the one that was instrumented
@@ -50,42 +54,12 @@ pub struct ImportArgs {
     output: PathBuf,
 }
 
-/// A profile file of V8.
-#[derive(Debug, Deserialize)]
-struct CpuProfile {
-    nodes: Vec<Node>,
-    #[serde(default)]
-    samples: Vec<u64>,
-    /// Microseconds before each sample; negative where V8's clock was corrected.
-    #[serde(default, rename = "timeDeltas")]
-    deltas: Vec<i64>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Node {
-    id: u64,
-    call_frame: CallFrame,
-    #[serde(default)]
-    children: Vec<u64>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct CallFrame {
-    #[serde(default)]
-    function_name: String,
-    #[serde(default)]
-    url: String,
-    #[serde(default)]
-    column_number: i64,
-}
-
 pub fn execute(args: &ImportArgs) -> Result<()> {
     let shown = args.cpuprofile.display();
     let text = fs::read(&args.cpuprofile).with_context(|| format!("cannot read {shown}"))?;
-    let sampled: CpuProfile = serde_json::from_slice(&text)
-        .map_err(|error| anyhow!("{shown}: not a file of V8's profiler: {error}"))?;
+    let sampled =
+        samples::read(&text).map_err(|error| anyhow!("{shown}: not a file of V8's profiler: {error}"))?;
+    ensure!(!sampled.is_empty(), "{shown}: a trace without samples of V8: record it with JavaScript samples");
     let bytes = binary(&args.module)?;
     let failed = |path: &Path, error| anyhow!("{}: {error}", path.display());
     let source = Source::new(&bytes).map_err(|error| failed(&args.module, error))?;
@@ -93,7 +67,8 @@ pub fn execute(args: &ImportArgs) -> Result<()> {
         OffsetMap::new(&binary(path)?).map_err(|error| failed(path, error))
     });
     let functions = Functions { names: source.names(), source, map: map.transpose()? };
-    let time = functions.time(&sampled);
+    let threads = sampled.iter().map(|thread| functions.time(thread));
+    let time = threads.reduce(|sum, time| sum.merged(&time)).unwrap_or_default();
     ensure!(
         time.total().samples > 0,
         "{shown}: no sample is in a function of {}: give the module that ran",
@@ -104,6 +79,7 @@ pub fn execute(args: &ImportArgs) -> Result<()> {
         None => Profile {
             program: args.module.display().to_string(),
             module_hash: functions.source.hash(),
+            code: CodeStats { functions: functions.source.bodies.len() as u64, ..CodeStats::default() },
             ..Profile::default()
         },
     };
@@ -119,6 +95,9 @@ pub fn execute(args: &ImportArgs) -> Result<()> {
     super::write_profile(&profile, &args.output)
 }
 
+/// The offset of a place that is known by its function only.
+const NOWHERE: u32 = 0;
+
 /// The functions of a module, as V8 identifies them.
 struct Functions<'a> {
     source: Source<'a>,
@@ -127,25 +106,25 @@ struct Functions<'a> {
 }
 
 impl Functions<'_> {
-    /// Returns the function of a frame, and the offset of its first byte.
-    fn of_frame(&self, frame: &CallFrame) -> Option<(u32, u32)> {
+    /// Returns the function of a frame.
+    fn of_frame(&self, frame: &CallFrame) -> Option<u32> {
         let column = u32::try_from(frame.column_number).ok().filter(|_| frame.url.starts_with("wasm:"))?;
         let offset = self.map.as_ref().map_or(Some(column), |map| map.original(column))? as usize;
         let index = self.source.bodies.partition_point(|body| body.end <= offset);
-        let body = self.source.bodies.get(index).filter(|body| body.start <= offset)?;
+        self.source.bodies.get(index).filter(|body| body.start <= offset)?;
         let func = self.source.first_defined() + index as u32;
         // If a page has several modules, the frame must be of this one: the names must agree, if there are any.
         let is_numbered = frame.function_name == format!("wasm-function[{func}]");
         let name = self.names.get(&func);
         let is_it = is_numbered || name.is_none_or(|name| *name == frame.function_name);
-        is_it.then_some((func, body.start as u32))
+        is_it.then_some(func)
     }
 
     /// Returns the time of all samples in functions of the module, by stack.
-    fn time(&self, sampled: &CpuProfile) -> TimeProfile {
+    fn time(&self, sampled: &Samples) -> TimeProfile {
         let by_id: HashMap<u64, usize> = sampled.nodes.iter().map(|node| node.id).zip(0..).collect();
         let mut own: HashMap<u64, Timed> = HashMap::new();
-        for (&node, &delta) in sampled.samples.iter().zip(&sampled.deltas) {
+        for &(node, delta) in &sampled.taken {
             let time_ns = u64::try_from(delta).unwrap_or(0).saturating_mul(1000);
             let sum = own.entry(node).or_default();
             *sum = sum.plus(Timed { time_ns, samples: 1 });
@@ -162,9 +141,9 @@ impl Functions<'_> {
                 continue;
             };
             let node = &sampled.nodes[at];
-            let here = self.of_frame(&node.call_frame).map(|(index, offset)| {
+            let here = self.of_frame(&node.call_frame).map(|index| {
                 let callee = Callee::Function { index, name: self.names.get(&index).cloned() };
-                log.add(caller, (&callee, offset, false), own.get(&id).copied().unwrap_or_default())
+                log.add(caller, (&callee, NOWHERE, false), own.get(&id).copied().unwrap_or_default())
             });
             pending.extend(node.children.iter().map(|&child| (child, here.or(caller))));
         }

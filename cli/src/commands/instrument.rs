@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, ValueEnum, ValueHint};
 use wprof::{Collect, EventModel, Module};
-use wprof_instrument::{Collected, EventKind, JAVASCRIPT, Options, bulk_operations};
+use wprof_instrument::{Collected, EventKind, Options, Source, bulk_operations, javascript};
+use wprof_profiler::Profile;
 
 use super::help;
 use super::run::collect::wanted::{What, wanted};
@@ -39,6 +41,27 @@ pub struct RewriteArgs {
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "256M")]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     max_context_memory: u64,
+    /// Put counters where this profile of the module ran least
+    #[arg(long, value_parser = earlier, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
+    #[arg(help_heading = help::SPEED, hide_short_help = true)]
+    weights: Option<Earlier>,
+    /// Put counters behind the program's memory, for hosts without multi-memory
+    #[arg(long, help_heading = help::PROGRAM)]
+    single_memory: bool,
+}
+
+/// An earlier profile.
+#[derive(Clone, Debug)]
+struct Earlier {
+    path: PathBuf,
+    profile: Arc<Profile>,
+}
+
+/// Reads the value of `--weights`.
+fn earlier(path: &str) -> Result<Earlier, String> {
+    let path = PathBuf::from(path);
+    let profile = super::read_profile(&path).map_err(|error| format!("{error:#}"))?;
+    Ok(Earlier { path, profile: Arc::new(profile) })
 }
 
 /// What is counted.
@@ -91,8 +114,15 @@ fn event_kind(model: &EventModel) -> EventKind {
 }
 
 impl RewriteArgs {
-    /// Returns the options of the rewriter.
-    pub fn options(&self) -> Options<'_> {
+    /// Returns the options of the rewriter for a module; weights of others are left out.
+    pub fn options(&self, module: &[u8]) -> Options<'_> {
+        let earlier = self.weights.as_ref().map(|earlier| &*earlier.profile);
+        let weights = earlier.filter(|earlier| is_of(earlier, module));
+        Options { weights, single_memory: self.single_memory, ..self.counting() }
+    }
+
+    /// Returns the options that say what is counted.
+    fn counting(&self) -> Options<'_> {
         let memory = u32::try_from(self.max_context_memory).unwrap_or(u32::MAX);
         if self.trace {
             let trace_memory = u32::try_from(self.max_trace.max(1)).unwrap_or(u32::MAX);
@@ -112,14 +142,29 @@ impl RewriteArgs {
         self.trace
     }
 
-    /// Returns the options as arguments of `wprof instrument`.
+    /// Returns the options as arguments of `wprof instrument`, for any module and in any folder.
     pub fn to_args(&self) -> Vec<String> {
+        let mut all = self.counting_args();
+        if let Some(Earlier { path, .. }) = &self.weights {
+            let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+            all.extend([format!("--weights={}", path.display()), "--any-weights".to_owned()]);
+        }
+        all.extend(self.single_memory.then(|| "--single-memory".to_owned()));
+        all
+    }
+
+    fn counting_args(&self) -> Vec<String> {
         if self.trace {
             return vec!["--trace".to_owned(), format!("--max-trace={}", self.max_trace)];
         }
         let traps = self.exact_traps.then(|| "--exact-traps".to_owned());
         let memory = format!("--max-context-memory={}", self.max_context_memory);
         [format!("--collect={}", self.collect.text), memory].into_iter().chain(traps).collect()
+    }
+
+    /// Reports whether counters are to lie behind the program's memory in any host.
+    pub fn has_single_memory(&self) -> bool {
+        self.single_memory
     }
 }
 
@@ -159,17 +204,14 @@ program as before. The host sees that it is larger.
 pub struct InstrumentArgs {
     #[command(flatten)]
     rewrite: RewriteArgs,
-    /// Put counters where this profile of the module ran least
-    #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath, help_heading = help::SPEED)]
-    weights: Option<PathBuf>,
+    /// Leave --weights out if they are of another module
+    #[arg(long, hide = true)]
+    any_weights: bool,
     /// Choose where counters are
     ///
     /// With `every-block`, counts of blocks are not exact where functions end by traps, throws and exits.
     #[arg(long, value_enum, default_value = "fewest", help_heading = help::SPEED, hide_short_help = true)]
     plan: Plan,
-    /// Put counters behind the program's memory, for hosts without multi-memory
-    #[arg(long, help_heading = help::PROGRAM)]
-    single_memory: bool,
     /// Write the JavaScript that hands counters over
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
     js: Option<PathBuf>,
@@ -185,12 +227,16 @@ pub struct InstrumentArgs {
 
 pub fn execute(args: &InstrumentArgs) -> Result<()> {
     if let Some(path) = &args.js {
-        output::write_file(path, |out| out.write_all(JAVASCRIPT.as_bytes()))?;
+        output::write_file(path, |out| out.write_all(javascript().as_bytes()))?;
     }
     let (Some(module), Some(output)) = (&args.module, &args.output) else { return Ok(()) };
-    let weights = args.weights.as_deref().map(super::read_profile).transpose()?;
-    let mut options =
-        Options { weights: weights.as_ref(), single_memory: args.single_memory, ..args.rewrite.options() };
+    let bytes = binary(module)?;
+    let mut options = args.rewrite.options(&bytes);
+    ensure!(
+        args.any_weights || options.weights.is_some() == args.rewrite.weights.is_some(),
+        "the profile of --weights is of another module than {}: take one of this module",
+        module.display()
+    );
     if args.plan == Plan::EveryBlock {
         ensure!(
             options.collected == Collected::Blocks,
@@ -198,10 +244,18 @@ pub fn execute(args: &InstrumentArgs) -> Result<()> {
         );
         options.collected = Collected::EveryBlock;
     }
-    let bytes = binary(module)?;
     let new = wprof_instrument::instrument(&bytes, options);
     let new = new.map_err(|error| anyhow!("{}: {error}", module.display()))?;
     output::write_file(output, |out| out.write_all(&new))
+}
+
+/// Reports whether a profile is of a module, or of one in a component. What is no module has its own error later.
+fn is_of(profile: &Profile, bytes: &[u8]) -> bool {
+    wprof_instrument::modules(bytes).map_or(true, |modules| {
+        modules
+            .iter()
+            .any(|module| Source::new(module).map_or(true, |source| source.has_hash(&profile.module_hash)))
+    })
 }
 
 /// Returns the bytes of a module in a file, which may be in the text format.

@@ -45,7 +45,9 @@ impl<'a> View<'a> {
     /// is, even if nothing was seen.
     pub fn is_of_code(&self) -> bool {
         let has_contexts = self.profile.contexts.as_ref().is_some_and(|tree| tree.kind.rate().is_none());
-        let has_others = !self.profile.events.is_empty() || has_contexts;
+        // Imported time is all that its profile has.
+        let has_time_only = self.profile.time.is_some() && self.profile.code.compiled == 0;
+        let has_others = !self.profile.events.is_empty() || has_contexts || has_time_only;
         !has_others || !self.profile.functions.is_empty()
     }
 

@@ -425,6 +425,99 @@ fn samples_of_v8_become_time() {
 }
 
 #[test]
+fn traces_of_chromium_become_time_too() {
+    let folder = Folder::new();
+    // Two threads have a node 2 each, whose callers are in other pieces; a third event is not of the profiler.
+    let chunk = |pid: u32, data: &str| {
+        format!(
+            r#"{{"name": "ProfileChunk", "id": "0x1", "pid": {pid}, "tid": 7, "args": {{"data": {data}}}}}"#
+        )
+    };
+    let node = |id: u32, parent: &str, name: &str, url: &str| {
+        format!(
+            r#"{{"id": {id}{parent}, "callFrame": {{"functionName": "{name}", "url": "{url}", "columnNumber": 36}}}}"#
+        )
+    };
+    let root = node(1, "", "(root)", "");
+    let count = node(2, r#", "parent": 1"#, "count", "wasm://wasm/1");
+    let events = [
+        r#"{"name": "Profile", "id": "0x1", "pid": 1, "args": {"data": {"startTime": 5}}}"#.to_owned(),
+        r#"{"name": "thread_name", "pid": 1, "args": {"name": "main"}}"#.to_owned(),
+        chunk(1, &format!(r#"{{"cpuProfile": {{"nodes": [{root}], "samples": [1]}}, "timeDeltas": [500]}}"#)),
+        chunk(
+            1,
+            &format!(
+                r#"{{"cpuProfile": {{"nodes": [{count}], "samples": [2, 2]}}, "timeDeltas": [1000, 2000]}}"#
+            ),
+        ),
+        chunk(
+            2,
+            &format!(
+                r#"{{"cpuProfile": {{"nodes": [{root}, {count}], "samples": [2]}}, "timeDeltas": [4000]}}"#
+            ),
+        ),
+        chunk(2, r#"{"endTime": 9}"#),
+    ];
+    let events = format!("[{}]", events.join(","));
+    let module = folder.file("count.wasm", count_wasm());
+    let out = folder.path("time.wprof");
+    for (name, text) in [
+        ("list.json", events.clone()),
+        ("trace.json", format!(r#"{{"metadata": {{}}, "traceEvents": {events}}}"#)),
+    ] {
+        wprof(&["import", "--cpuprofile", &folder.file(name, text), "-m", &module, "-o", &out]).succeeded();
+        let profile = json(&out);
+        let nodes = profile["time"]["stacks"].as_array().unwrap_or_else(|| panic!("{profile}"));
+        let times: u64 = nodes.iter().map(|node| node["own"]["time_ns"].as_u64().unwrap()).sum();
+        assert_eq!(times, 7_000_000, "{nodes:?}");
+        assert_eq!(profile["time"]["samples"].as_u64().unwrap_or(3), 3, "{profile}");
+    }
+    // A profile of time alone has no instructions to speak of.
+    let said = wprof(&["report", &out]).succeeded();
+    assert!(said.contains("1 function, hash") && !said.contains("instructions"), "{said}");
+    let empty = folder.file("empty.json", r#"{"traceEvents": [{"name": "x", "args": {}}]}"#);
+    let said = wprof(&["import", "--cpuprofile", &empty, "-m", &module, "-o", &out]).failed();
+    assert!(said.contains("a trace without samples of V8"), "{said}");
+}
+
+#[test]
+fn imported_time_has_no_lines() {
+    let folder = Folder::new();
+    let module = program("json");
+    let profile = folder.path("exact.wprof");
+    wprof(&["run", "-q", "--exact", "--rate", "off", "-o", &profile, &module, "20", "2"]).succeeded();
+    let main = function(&json(&profile), "main")["blocks"][0]["start"].as_u64().expect("an offset");
+    let samples = format!(
+        r#"{{"nodes": [{{"id": 1, "callFrame": {{"functionName": "main", "url": "wasm://wasm/1", "columnNumber": {main}}}}}],
+        "samples": [1], "timeDeltas": [1000]}}"#
+    );
+    let (samples, both) = (folder.file("x.cpuprofile", samples), folder.path("both.wprof"));
+    wprof(&["import", "--cpuprofile", &samples, "-m", &module, "--into", &profile, "-o", &both]).succeeded();
+    let said = wprof(&["report", &both]).succeeded();
+    assert!(said.contains("Functions by time") && !said.contains("Lines by time"), "{said}");
+}
+
+#[test]
+fn weights_place_counters_and_those_of_another_module_are_refused() {
+    let folder = Folder::new();
+    let (module, other) = (program("json"), folder.file("count.wat", COUNT));
+    let weights = exact(&folder, "edges", &[&module, "20", "2"]);
+    let out = folder.path("out.wasm");
+    let said = wprof(&["instrument", &other, "-o", &out, "--weights", &weights]).failed();
+    assert!(said.contains("is of another module") && !Path::new(&out).exists(), "{said}");
+    wprof(&["instrument", &module, "-o", &out, "--weights", &weights]).succeeded();
+    if !has_node() {
+        return;
+    }
+    let (host, profile) = (folder.file("host.cjs", WASI_HOST), folder.path("f.wprof"));
+    for more in [&["--weights", &weights][..], &["--weights", &weights, "--single-memory"]] {
+        let command = ["--", "node", &host, &module, "20", "2"];
+        wprof(&[&["collect", "-q", "-o", &profile][..], more, &command].concat()).succeeded();
+        assert_eq!(counts(&profile), counts(&weights), "{more:?}");
+    }
+}
+
+#[test]
 fn missing_imports_have_stand_ins() {
     let folder = Folder::new();
     let needy = r#"(module

@@ -8,7 +8,7 @@ use wasmparser::Operator;
 
 use super::{Input, Local, Writer};
 use crate::cfg::{Block, End, is_call};
-use crate::layout::{ENTRY, Global, SOFT_LIMIT, STACK, Support};
+use crate::layout::{ENTRY, Global, Support};
 use crate::sites::{is_end, is_site};
 
 /// Whether the stack has an entry of this frame.
@@ -105,7 +105,7 @@ impl Writer<'_, '_> {
     /// Writes the code at frame entry that finds the frame's place.
     pub(super) fn find_place(&mut self) {
         let place = self.locals.index(Local::Place);
-        let stack = self.input.layout.stack();
+        let end = self.input.layout.stack() + self.input.layout.stack_bytes();
         let may_be_deep = self.input.calls.recurs(self.input.cfg.func);
         let mut code = self.code();
         code.get(Global::Height);
@@ -113,7 +113,7 @@ impl Writer<'_, '_> {
         if may_be_deep {
             // The host's stack is normally used up before this one. If it is very large, this counts as a stack
             // overflow too.
-            code.sink.local_get(place).i32_const((stack + STACK - ENTRY) as i32).i32_gt_u();
+            code.sink.local_get(place).i32_const((end - ENTRY) as i32).i32_gt_u();
             code.sink.if_(BlockType::Empty).unreachable().end();
         }
     }
@@ -198,7 +198,7 @@ impl Writer<'_, '_> {
 
     /// Writes the code at the entry of a function that the host may call.
     pub(super) fn enter_from_outside(&mut self) {
-        let limit = self.input.layout.stack() + SOFT_LIMIT;
+        let limit = self.input.layout.soft_limit();
         let counts_stops = self.has_place && !self.is_traced();
         let mut code = self.code();
         code.settle();

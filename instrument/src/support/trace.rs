@@ -22,8 +22,8 @@ use wprof_profiler::HOST_CALLEE;
 
 use super::{Code, function};
 use crate::layout::{
-    ENTRY, Global, IS_MENDED, Layout, NOTE, ROOT_SLOT, SOFT_LIMIT, Support, TAIL_BITS, TAIL_VALUE,
-    TRACE_BITS, TRACE_BYTES, TRACE_FULL, TRACE_NOTES, TRACE_WORD,
+    ENTRY, Global, IS_MENDED, Layout, NOTE, ROOT_SLOT, Support, TAIL_BITS, TAIL_VALUE, TRACE_BITS,
+    TRACE_BYTES, TRACE_FULL, TRACE_NOTES, TRACE_WORD,
 };
 use crate::trace::{state, via};
 
@@ -300,7 +300,7 @@ pub fn begin(layout: &Layout) -> Function {
 
 /// Accounts for frames that were left behind before the host called again; local `top` has the height.
 fn from_host(code: &mut Code<'_, '_>, top: u32) {
-    let limit = code.layout.stack() + SOFT_LIMIT;
+    let limit = code.layout.soft_limit();
     // So many frames are left over only if a host has never put the floor back.
     code.sink.local_get(top).i32_const(limit.cast_signed()).i32_gt_u().if_(BlockType::Empty);
     code.sink.i32_const(ROOT_SLOT as i32);

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
 use wprof::wasi2::http::{Request, Response};
-use wprof_instrument::JAVASCRIPT;
+use wprof_instrument::javascript;
 
 use super::Counters;
 use crate::commands::web::connections;
@@ -47,7 +47,8 @@ fn answer(request: &Request, url: &str, inbox: &Mutex<Inbox>) -> Response {
     let script = |status, body: &str| response(status, "text/javascript", &FIELDS, body);
     match (request.method.as_str(), target(request).0) {
         ("GET", "/wprof.js") => {
-            let own = format!("globalThis.wprof = {{ url: '{url}', ...globalThis.wprof }};\n{JAVASCRIPT}");
+            let own =
+                format!("globalThis.wprof = {{ url: '{url}', ...globalThis.wprof }};\n{}", javascript());
             script(200, &own)
         }
         ("OPTIONS", _) => script(204, ""),

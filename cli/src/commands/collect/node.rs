@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use signal_hook::consts::SIGINT;
-use wprof_instrument::JAVASCRIPT;
+use wprof_instrument::javascript;
 use wprof_profiler::Ending;
 
 use super::{Counters, from_file};
@@ -45,7 +45,7 @@ pub struct Ended {
 pub fn run(command: &[String], rewrite: &[String]) -> Result<Ended> {
     let folder = tempfile::tempdir().context("no folder for modules and counters")?;
     let script = folder.path().join("wprof.cjs");
-    fs::write(&script, JAVASCRIPT).with_context(|| format!("cannot write {}", script.display()))?;
+    fs::write(&script, javascript()).with_context(|| format!("cannot write {}", script.display()))?;
     let exe = std::env::current_exe().context("wprof does not know where it is")?;
     let old = std::env::var("NODE_OPTIONS").unwrap_or_default();
     // Ctrl-C is meant for the command; the counters that it leaves behind are still read.
@@ -56,7 +56,7 @@ pub fn run(command: &[String], rewrite: &[String]) -> Result<Ended> {
         .env("NODE_OPTIONS", format!("{old} -r \"{}\"", script.display()))
         .env("WPROF_DIR", folder.path())
         .env("WPROF_EXE", exe)
-        .env("WPROF_ARGS", rewrite.join(" "))
+        .env("WPROF_ARGS", rewrite.join("\n"))
         .status()
         .with_context(|| format!("cannot run {}", command[0]))?;
     let wall_ns = u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX);

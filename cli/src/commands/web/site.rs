@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use wprof::wasi2::http::{Request, Response};
-use wprof_instrument::{JAVASCRIPT, Options, RawCounters, Source};
+use wprof_instrument::{RawCounters, Source, javascript};
 
 use super::super::instrument::RewriteArgs;
 use super::inbox::{Inbox, received, response, target};
@@ -140,10 +140,11 @@ impl Site {
 
     /// Returns wprof's script, with this server's address.
     fn script(&self, host: &str) -> String {
-        let every = self.every;
+        let (every, single) = (self.every, self.rewrite.has_single_memory());
         format!(
             "globalThis.wprof = {{ url: 'http://{host}{COUNTERS}', rewrite: 'http://{host}/wprof-rewrite', \
-             script: 'http://{host}/wprof.js', every: {every}, ...globalThis.wprof }};\n{JAVASCRIPT}\n"
+             script: 'http://{host}/wprof.js', every: {every}, single: {single}, ...globalThis.wprof }};\n{}\n",
+            javascript()
         )
     }
 
@@ -177,7 +178,9 @@ impl Site {
     }
 
     fn rewrite(&self, module: &[u8], single_memory: bool) -> Result<Vec<u8>> {
-        let new = wprof_instrument::instrument(module, Options { single_memory, ..self.rewrite.options() })?;
+        let mut options = self.rewrite.options(module);
+        options.single_memory |= single_memory;
+        let new = wprof_instrument::instrument(module, options)?;
         let hash = Source::new(module)?.hash();
         let mut state = self.state();
         if !state.originals.contains_key(&hash) {
