@@ -518,6 +518,28 @@ fn weights_place_counters_and_those_of_another_module_are_refused() {
 }
 
 #[test]
+fn lines_that_ran_in_node_are_those_that_ran_in_wprof() {
+    if !has_node() {
+        return;
+    }
+    let folder = Folder::new();
+    let (host, module, profile) =
+        (folder.file("host.cjs", WASI_HOST), program("json"), folder.path("f.wprof"));
+    let lcov = |profile: &str| {
+        let out = folder.path("lcov.info");
+        wprof(&["export", profile, "--to", "lcov", "-o", &out]).succeeded();
+        fs::read_to_string(out).expect("a file")
+    };
+    let expected = lcov(&exact(&folder, "edges", &[&module, "20", "2"]));
+    assert!(expected.contains("json.c") && expected.contains("\nDA:"), "{expected}");
+    for more in [&[][..], &["--single-memory"]] {
+        let command = ["--", "node", &host, &module, "20", "2"];
+        wprof(&[&["collect", "-q", "-o", &profile][..], more, &command].concat()).succeeded();
+        assert_eq!(lcov(&profile), expected, "{more:?}");
+    }
+}
+
+#[test]
 fn missing_imports_have_stand_ins() {
     let folder = Folder::new();
     let needy = r#"(module
