@@ -2,7 +2,7 @@
 //!
 //! Invariant: every addition follows the original items of its section, so no original index changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use wasm_encoder::{
     ConstExpr, CustomSection, Encode, ExportKind, GlobalType, MemoryType, Section as _, ValType,
@@ -25,7 +25,7 @@ use crate::module::{
     BRANCH_HINTS, CODE, ELEMENT, EXPORT, FUNCTION, GLOBAL, MEMORY, START, Source, TABLE, TYPE,
 };
 use crate::offsets::{self, Insertions, leb};
-use crate::plan::{Collected, FunctionPlan};
+use crate::plan::{Collected, FunctionPlan, Kept};
 use crate::rewrite::{Input, Rewritten, Types, rewrite};
 use crate::shims::Shims;
 use crate::sites::{self, Site};
@@ -125,6 +125,13 @@ impl Plans {
         Ok(Layout::new(source, (self.counters() as u32, sums), needs, (records, trace)))
     }
 
+    /// Returns the parts of all plans that do not follow from graphs.
+    fn kept(&self) -> Vec<Kept> {
+        let blocks: BTreeSet<(u32, u32)> = self.sites.iter().map(|site| (site.func, site.block)).collect();
+        let of = |(cfg, plan): &(Cfg, FunctionPlan)| plan.kept(|block| blocks.contains(&(cfg.func, block)));
+        self.functions.iter().map(of).collect()
+    }
+
     /// Returns the most rows of the table that can be taken, if contexts are not counted: one for each way to a site, and
     /// one for each path that has no counter of its own.
     fn rows(&self) -> u64 {
@@ -164,7 +171,7 @@ pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Erro
     if counters > MOST_COUNTERS {
         return Err(Error::TooManyCounters(counters));
     }
-    let kept = options.weights.map(|_| plans.functions.iter().map(|(_, plan)| plan.kept()).collect());
+    let kept = options.weights.map(|_| plans.kept());
     let descriptor = Descriptor {
         version: descriptor::VERSION.to_owned(),
         hash: source.hash(),

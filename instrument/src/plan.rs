@@ -221,12 +221,16 @@ impl FunctionPlan {
     }
 
     /// Returns the part of the plan that does not follow from the graph: the counted edges, or the register's value
-    /// where paths stop.
-    pub fn kept(&self) -> Kept {
+    /// where paths stop, which is asked for only in blocks with sites.
+    pub fn kept(&self, has_site: impl Fn(u32) -> bool) -> Kept {
         match self {
             FunctionPlan::Edges(plan) => Kept::Counted(plan.counted.iter().map(|edge| edge.0).collect()),
             FunctionPlan::Blocks(plan) => Kept::Counted(plan.counted.iter().map(|edge| edge.0).collect()),
-            FunctionPlan::Paths(plan) | FunctionPlan::Flow(plan) => Kept::Queries(plan.queries.clone()),
+            FunctionPlan::Paths(plan) | FunctionPlan::Flow(plan) => {
+                let queries = plan.queries.iter().zip(0..);
+                let asked = |(query, block): (&i64, u32)| if has_site(block) { *query } else { 0 };
+                Kept::Queries(queries.map(asked).collect())
+            }
             FunctionPlan::Trace(plan) => {
                 let (method, emits) = plan.kept();
                 Kept::Emits(method, emits)
@@ -284,7 +288,7 @@ impl FunctionPlan {
 pub enum Kept {
     /// The edge of each counter.
     Counted(Vec<u32>),
-    /// For each block, the amount to add to the register there.
+    /// For each block, the amount to add to the register there; 0 where no frame stops.
     Queries(Vec<i64>),
     /// How a trace is written, and what each edge writes.
     Emits(TraceMethod, Vec<Emit>),

@@ -245,3 +245,19 @@ fn hints_move_along_with_their_branches() {
     // The branch itself, or the `if` that it has become.
     assert!(matches!((hinted(&wasm), hinted(&new)), (0x0d, 0x04 | 0x0d)));
 }
+
+#[test]
+fn a_description_has_the_registers_values_only_where_frames_stop() {
+    let ifs = "(if (local.get 0) (then (local.set 0 (i32.const 1))))".repeat(40);
+    let text = format!(r#"(module (import "m" "f" (func)) (func (param i32) {ifs} (call 0)))"#);
+    let wasm = wat::parse_str(text).expect("text");
+    let weights = wprof_profiler::Profile::default();
+    let options = Options { collected: Collected::Paths, weights: Some(&weights), ..Options::default() };
+    let new = instrument(&wasm, options).expect("rewritten");
+    let length = Parser::new(0).parse_all(&new).find_map(|payload| match payload.expect("valid") {
+        Payload::CustomSection(section) if section.name() == "wprof.counters" => Some(section.data().len()),
+        _ => None,
+    });
+    // A byte for each of 81 blocks, and not ten.
+    assert!(length.is_some_and(|length| length < 200), "{length:?}");
+}

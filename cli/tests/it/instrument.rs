@@ -501,7 +501,8 @@ fn imported_time_has_no_lines() {
 fn weights_place_counters_and_those_of_another_module_are_refused() {
     let folder = Folder::new();
     let (module, other) = (program("json"), folder.file("count.wat", COUNT));
-    let weights = exact(&folder, "edges", &[&module, "20", "2"]);
+    let weights = folder.path("weights.wprof");
+    fs::rename(exact(&folder, "edges", &[&module, "20", "2"]), &weights).expect("it moves");
     let out = folder.path("out.wasm");
     let said = wprof(&["instrument", &other, "-o", &out, "--weights", &weights]).failed();
     assert!(said.contains("is of another module") && !Path::new(&out).exists(), "{said}");
@@ -510,10 +511,11 @@ fn weights_place_counters_and_those_of_another_module_are_refused() {
         return;
     }
     let (host, profile) = (folder.file("host.cjs", WASI_HOST), folder.path("f.wprof"));
-    for more in [&["--weights", &weights][..], &["--weights", &weights, "--single-memory"]] {
-        let command = ["--", "node", &host, &module, "20", "2"];
-        wprof(&[&["collect", "-q", "-o", &profile][..], more, &command].concat()).succeeded();
-        assert_eq!(counts(&profile), counts(&weights), "{more:?}");
+    for more in [&[][..], &["--single-memory"], &["--collect", "paths"]] {
+        let options = ["collect", "-q", "--weights", &weights, "-o", &profile];
+        wprof(&[&options[..], more, &["--", "node", &host, &module, "20", "2"]].concat()).succeeded();
+        let collect = more.get(1).copied().unwrap_or("edges");
+        assert_eq!(counts(&profile), counts(&exact(&folder, collect, &[&module, "20", "2"])), "{more:?}");
     }
 }
 
