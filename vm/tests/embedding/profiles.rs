@@ -97,6 +97,9 @@ fn what_does_not_go_together_is_an_error_that_says_why() -> Outcome {
     Ok(())
 }
 
+/// A change of settings.
+type Change = fn(&mut Config);
+
 /// Returns why there is no engine.
 fn refused(profiling: impl Into<Config>) -> String {
     Engine::with_profiling(profiling).expect_err("the settings conflict").to_string()
@@ -119,12 +122,12 @@ fn two_ways_of_counting_are_refused_and_one_said_twice_is_not() -> Outcome {
 
 #[test]
 fn settings_without_effect_are_refused() -> Outcome {
-    let config = |change: fn(&mut Config)| {
+    let config = |change: Change| {
         let mut config = Config::new();
         change(&mut config);
         config
     };
-    let all: [(fn(&mut Config), &str); 6] = [
+    let all: [(Change, &str); 6] = [
         (|c| _ = c.record_bursts(true), "Config::record_bursts"),
         (|c| _ = c.extend_paths(Some(profiler::Extension::Calls(1))), "Config::extend_paths"),
         (|c| _ = c.path_table(profiler::TableShape { sets: 16, ways: 2 }), "Config::path_table"),
@@ -143,7 +146,7 @@ fn settings_without_effect_are_refused() -> Outcome {
 
 #[test]
 fn what_is_not_sampled_is_called_by_its_name() {
-    let all: [(fn(&mut Config), &str); 4] = [
+    let all: [(Change, &str); 4] = [
         (|c| _ = c.consume_fuel(true), "fuel (Config::consume_fuel) is not sampled"),
         (|c| _ = c.count_events(EventModel::built_in("loads")).budget("loads"), "budgets (Config::budget)"),
         (|c| _ = c.count_events(EventModel::built_in("loads")), "events (Config::count_events) are"),
