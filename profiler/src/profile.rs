@@ -185,7 +185,7 @@ impl Profile {
     /// Reports whether sampled time says more than the counts of code: there are samples, and enough of them, or nothing
     /// is counted exactly. A few samples of a short run may all have found the engine, or one function.
     pub fn is_led_by_time(&self) -> bool {
-        const FEW_SAMPLES: u64 = 10;
+        const FEW_SAMPLES: u64 = 5;
         let samples = self.time.as_ref().map_or(0, |time| time.total().samples);
         let is_exact = self.functions.iter().any(|function| function.kind == FigureKind::Exact);
         samples >= FEW_SAMPLES || samples > 0 && !is_exact

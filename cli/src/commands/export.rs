@@ -88,7 +88,7 @@ pub struct ExportArgs {
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     output: PathBuf,
     /// Folded stacks and flame graphs only: weigh stacks by time (in nanoseconds), instructions, calls or an event kind
-    /// [default: time if it was sampled, else instructions]
+    /// [default: time if it was sampled often enough, else instructions]
     #[arg(short, long, value_name = "METRIC")]
     weight: Option<String>,
     /// Flame graphs only: colour frames by what changed since an earlier profile
@@ -172,6 +172,10 @@ impl Exported {
                 exported.metric = args.weight.as_deref().map(|asked| column_of(asked).to_owned());
             }
             exported.check_metric()?;
+            if args.weight.is_none() && !exported.profile.is_led_by_time() {
+                let all = exported.samples().metrics;
+                exported.metric = all.into_iter().map(|metric| metric.name).find(|name| name != "time");
+            }
         }
         Ok(exported)
     }

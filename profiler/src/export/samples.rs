@@ -120,8 +120,8 @@ impl Metric {
 }
 
 impl Samples {
-    /// Collects all metrics of a profile: time, if it [leads](Profile::is_led_by_time), instructions, calls, then others. The
-    /// place of a frame is the first line of its function.
+    /// Collects all metrics of a profile: time, instructions, calls, then others. The place of a frame is the first line
+    /// of its function.
     pub fn new(profile: &Profile, code: &CodeMap) -> Self {
         Self::collect(Builder { profile, code, by_line: false, frames: BTreeMap::new(), metrics: Vec::new() })
     }
@@ -134,9 +134,9 @@ impl Samples {
 
     fn collect(mut samples: Builder<'_>) -> Self {
         let profile = samples.profile;
-        let time = profile.time.as_ref().filter(|time| time.total().samples > 0);
-        let (leading, trailing) = if profile.is_led_by_time() { (time, None) } else { (None, time) };
-        leading.into_iter().for_each(|time| samples.add_time(time));
+        if let Some(time) = profile.time.as_ref().filter(|time| time.total().samples > 0) {
+            samples.add_time(time);
+        }
         let instructions = profile.instructions_in_contexts();
         let are_flat = instructions.is_none();
         if let Some(tree) = &profile.contexts {
@@ -151,7 +151,6 @@ impl Samples {
                 samples.add_host_calls();
             }
         }
-        trailing.into_iter().for_each(|time| samples.add_time(time));
         samples.add_events();
         samples.finish()
     }

@@ -185,3 +185,16 @@ fn nineteen_of_twenty_intervals_have_the_true_share() {
         assert!((0.92..1.0).contains(&hits), "{share} of {samples}: {hits}");
     }
 }
+
+#[test]
+fn time_of_few_samples_does_not_lead_where_code_is_counted() {
+    let with =
+        |profile: Profile, samples: u64| Profile { time: Some(log(&[(vec![(5, 0)], samples)])), ..profile };
+    let leads = |profile: &Profile| profile.is_led_by_time();
+    let exact = example();
+    assert!(!leads(&with(exact.clone(), 1)) && !leads(&with(exact.clone(), 4)));
+    assert!(leads(&with(exact, 5)));
+    // Nothing else is known.
+    assert!(leads(&with(Profile::default(), 1)));
+    assert!(!leads(&Profile::default()));
+}
