@@ -47,7 +47,7 @@ fn streams(runs: &Runs<'_>, names: &[&str], ways: &[(&str, &str)]) -> Result<Tab
         let cells: Vec<String> = ways.iter().map(cell).collect::<Result<_>>()?;
         Ok([all.streams.to_string()].into_iter().chain(cells).collect())
     };
-    let mut table = runs.each(&head, &row)?;
+    let mut table = runs.each(&head, row)?;
     let lists = lists();
     table.row(&lists.name, row(&lists)?);
     Ok(table)

@@ -171,32 +171,29 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     threads.iter().for_each(|threads| threads.begin(store.interrupt_handle()));
     let (mut requests, mut earlier) = (None, Earlier::default());
     let ended = match &component {
-        Some(component) => {
-            let ended = match server {
-                Some(server) => {
-                    let kinds = counted.events.iter().map(|kind| kind.name.clone()).collect();
-                    let requests = requests.insert(Requests::new(kinds));
-                    component::serve(args, &mut store, component, |store, linker, instance| {
-                        let renewal = Renewal {
-                            args,
-                            component,
-                            main: module,
-                            linker,
-                            interruption: interruption.as_ref(),
-                            deadline,
-                            is_deterministic: counted.deterministic,
-                            can_renew,
-                            earlier: has_profile.then(Mutex::default),
-                        };
-                        let served = server.serve((store, instance), &renewal, requests);
-                        earlier = renewal.earlier.map(guarded).unwrap_or_default();
-                        served
-                    })?
-                }
-                None => component::call(args, &mut store, component)?,
-            };
-            ended
-        }
+        Some(component) => match server {
+            Some(server) => {
+                let kinds = counted.events.iter().map(|kind| kind.name.clone()).collect();
+                let requests = requests.insert(Requests::new(kinds));
+                component::serve(args, &mut store, component, |store, linker, instance| {
+                    let renewal = Renewal {
+                        args,
+                        component,
+                        main: module,
+                        linker,
+                        interruption: interruption.as_ref(),
+                        deadline,
+                        is_deterministic: counted.deterministic,
+                        can_renew,
+                        earlier: has_profile.then(Mutex::default),
+                    };
+                    let served = server.serve((store, instance), &renewal, requests);
+                    earlier = renewal.earlier.map(guarded).unwrap_or_default();
+                    served
+                })?
+            }
+            None => component::call(args, &mut store, component)?,
+        },
         None => run_module((args, is_quiet), &mut store, module, &linker)?,
     };
     let wall = clock.elapsed();
