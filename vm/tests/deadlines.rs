@@ -170,7 +170,7 @@ fn a_deadline_stops_large_bulk_operations() -> Outcome {
     for profiling in [ProfilingConfig::Off, ProfilingConfig::Adaptive(Adaptive::default())] {
         let mut config = Config::new();
         config.interruptible(matches!(profiling, ProfilingConfig::Off));
-        let engine = Engine::new(config.profiling(profiling.clone()))?;
+        let engine = Engine::new(config.profiling(profiling))?;
         let mut store = Store::new(&engine, ());
         let instance = Instance::new(&mut store, &Module::new(&engine, &module)?, &[])?;
         for (name, _) in BULK {

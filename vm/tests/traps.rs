@@ -371,7 +371,7 @@ fn a_long_backtrace_has_all_its_frames_in_all_code() -> Outcome {
         for profiling in [ProfilingConfig::Off, burst()] {
             for depth in [None, Some(1 << 20)] {
                 let mut config = Config::new();
-                config.strategy(strategy).profiling(profiling.clone()).max_call_depth(depth);
+                config.strategy(strategy).profiling(profiling).max_call_depth(depth);
                 config.promote_after(2).reoptimization(Some(Policy::eager()));
                 let engine = Engine::new(&config)?;
                 let module = Module::new(&engine, wat)?;

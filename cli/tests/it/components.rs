@@ -268,7 +268,7 @@ fn advice_is_for_one_module_of_a_component() {
     assert_eq!(used.succeeded(), "10\n");
     let alien = folder.file(
         "alien.wat",
-        &TWICE
+        TWICE
             .replace("i32.const 3", "i32.const 4")
             .replace("$sum", "$n")
             .replace("i32.const 1)", "i32.const 2)"),

@@ -96,7 +96,8 @@ fn row(
     mut theirs: impl FnMut() -> Result<f64, Error>,
 ) -> Result<(), Error> {
     // The first batch of each fills caches.
-    (ours()?, theirs()?);
+    ours()?;
+    theirs()?;
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..BATCHES {
         times[0].push(ours()?);
