@@ -165,3 +165,19 @@ macro_rules! embedding_calls {
     };
 }
 pub(crate) use embedding_calls;
+
+/// Implements the bench for wprof, as `Ours`.
+macro_rules! our_embedding_calls {
+    () => {
+        embedding_calls!(
+            Ours,
+            wprof,
+            |_: wprof::Caller<'_, ()>, n: i32| Box::new(async move {
+                Once(false).await;
+                n
+            }),
+            |module| module.compile_all()
+        );
+    };
+}
+pub(crate) use our_embedding_calls;

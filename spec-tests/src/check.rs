@@ -17,21 +17,19 @@
 mod engines;
 mod events;
 mod hot;
+mod places;
 mod sampled;
 mod summary;
 mod wasm3;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use wprof::{Collect, Config, Engine, Interesting, Module, Policy, ProfilingConfig, Strategy, Tracing};
-use wprof_jit::cfg::{self, End};
 use wprof_jit::module::parse;
 use wprof_profiler::{
     Callee, ContextTree, CounterCost, EdgeKind, FigureKind, FunctionProfile, PathProfile, Profile,
 };
 
-use crate::engines::ours::Place;
 use crate::engines::{ours, reference};
 use crate::generate::Case;
 use crate::mode::{Mode, bursts, unoptimized};
@@ -43,6 +41,7 @@ use crate::shadow::{self, calls_by_chain, without_calls_by_host};
 pub use engines::Engines;
 use engines::{STRATEGIES, engine, tiered};
 pub use hot::{Hot, ways as hot_ways};
+use places::{TailCalls, same_places, tail_calls};
 pub use sampled::{SEEDS_OF_ROW, settings_of};
 pub use summary::Summary;
 
@@ -68,24 +67,6 @@ fn kept(case: &Case, expected: &Outcome) -> Result<(), String> {
         ran.keep_code()?;
     }
     Ok(())
-}
-
-/// The functions and byte offsets of tail calls.
-type TailCalls = HashSet<(u32, usize)>;
-
-/// The number of frames at which the engine cuts a backtrace.
-const MOST_FRAMES: usize = 64;
-
-/// Returns the tail calls of a module as function indices and byte offsets in the module.
-fn tail_calls(wasm: &[u8]) -> Result<TailCalls, String> {
-    let info = parse(wasm.to_vec()).map_err(|e| e.to_string())?;
-    let mut all = TailCalls::new();
-    for func in info.imported_funcs..info.funcs.len() as u32 {
-        let cfg = cfg::build(&info, func).map_err(|e| e.to_string())?;
-        let blocks = cfg.blocks.iter().filter(|block| block.how == End::TailCall);
-        all.extend(blocks.map(|block| (func, block.end as usize)));
-    }
-    Ok(all)
 }
 
 /// Reports whether a frame ended at a tail call. In traced code, a tail call of a host function is a call and a
@@ -129,29 +110,6 @@ fn same_paths(found: &Profile, expected: &Profile) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("{:?}, expected {:?}", paths(found), paths(expected)))
-}
-
-/// Checks that calls trapped at the same places, frame by frame, except frames of the `ignored` tail calls: in traced code
-/// a tail call of a host function is a call and a return, so the frame is still on the stack when the host reenters wasm.
-fn same_places(found: &[Place], expected: &[Place], ignored: &TailCalls) -> Result<(), String> {
-    for (call, (found, expected)) in found.iter().zip(expected).enumerate() {
-        let kept = |place: &Place| -> Place {
-            place.iter().filter(|frame| !ignored.contains(*frame)).copied().collect()
-        };
-        let [mut these, mut those] = [kept(found), kept(expected)];
-        // A cut backtrace lacks as many frames at its end as are left out of it here.
-        let known = |place: &Place, kept: &Place| match place.len() {
-            MOST_FRAMES => kept.len(),
-            _ => usize::MAX,
-        };
-        let most = known(found, &these).min(known(expected, &those));
-        these.truncate(most);
-        those.truncate(most);
-        if these != those {
-            return Err(format!("call {call} trapped at {these:x?} or {those:x?}"));
-        }
-    }
-    Ok(())
 }
 
 impl Engines {

@@ -190,3 +190,74 @@ fn programs_consume_the_fuel_on_record() {
     }
     assert_eq!(compared, recorded.len());
 }
+
+/// Programs with leaves, calls of all kinds, loops and host calls. Operations in bulk are not among them: Wasmtime looks
+/// at the fuel before them, too.
+const STOPPED: [&str; 6] = [
+    "call $leaf call $leaf",
+    "i32.const 3 local.set $n loop call $leaf local.get $n i32.const 1 i32.sub local.tee $n br_if 0 end",
+    "i32.const 0 call_indirect call $outer",
+    "call $look call $leaf call $look",
+    "block i32.const 1 br_if 0 call $leaf end i32.const 1 if call $outer else call $leaf end nop",
+    "i32.const 1 drop return_call $outer",
+];
+
+fn stopped(body: &str) -> String {
+    format!(
+        r#"(module (import "host" "look" (func $look)) (table 1 funcref) (elem (i32.const 0) $leaf)
+            (func $leaf i32.const 1 drop i32.const 2 drop)
+            (func $outer i32.const 1 drop call $leaf i32.const 1 drop)
+            (func (export "run") (local $n i32) {body}))"#
+    )
+}
+
+/// Runs a module with some fuel in Wasmtime; returns how often the host was called, and whether `run` returned.
+fn theirs(wat: &str, tank: u64) -> (u32, bool) {
+    let engine = Engine::new(Config::new().consume_fuel(true)).expect("this machine");
+    let mut store = Store::new(&engine, 0_u32);
+    let mut linker = Linker::new(&engine);
+    linker.func_wrap("host", "look", |mut caller: Caller<'_, u32>| *caller.data_mut() += 1).expect("new");
+    let module = Module::new(&engine, wat).expect("valid");
+    let instance = linker.instantiate(&mut store, &module).expect("instantiates");
+    store.set_fuel(tank).expect("fuel");
+    let run = instance.get_typed_func::<(), ()>(&mut store, "run").expect("exported");
+    let returned = run.call(&mut store, ()).is_ok();
+    (store.into_data(), returned)
+}
+
+/// Does the same in wprof.
+fn ours(config: &mut wprof::Config, wat: &str, tank: u64) -> (u32, bool) {
+    let engine = wprof::Engine::new(config.consume_fuel(true)).expect("this machine");
+    let mut store = wprof::Store::new(&engine, 0_u32);
+    let mut linker = wprof::Linker::new(&engine);
+    let look = |mut caller: wprof::Caller<'_, u32>| *caller.data_mut() += 1;
+    linker.func_wrap("host", "look", look).expect("new");
+    let module = wprof::Module::new(&engine, wat).expect("valid");
+    let instance = linker.instantiate(&mut store, &module).expect("instantiates");
+    store.set_fuel(tank).expect("fuel");
+    let run = instance.get_typed_func::<(), ()>(&mut store, "run").expect("exported");
+    let returned = match run.call(&mut store, ()) {
+        Ok(()) => true,
+        Err(error) => {
+            assert_eq!(error.trap(), Some(wprof::Trap::OutOfFuel), "{error}");
+            false
+        }
+    };
+    (*store.data(), returned)
+}
+
+#[test]
+fn programs_stop_with_the_same_fuel_as_in_wprof() {
+    for wat in STOPPED.map(stopped) {
+        let mut ends = 0;
+        for tank in 0..60 {
+            let expected = theirs(&wat, tank);
+            for strategy in [wprof::Strategy::Baseline, wprof::Strategy::Optimized] {
+                let found = ours(wprof::Config::new().strategy(strategy), &wat, tank);
+                assert_eq!(found, expected, "{tank} of {wat} in {strategy:?}");
+            }
+            ends += u32::from(expected.1);
+        }
+        assert!((1..60).contains(&ends), "{ends} of {wat}");
+    }
+}

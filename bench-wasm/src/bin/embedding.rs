@@ -11,17 +11,11 @@ use wprof::{Config, Engine, PoolingConfig, ProfilingConfig, Strategy};
 
 #[path = "../embedding_calls.rs"]
 mod embedding_calls;
-use embedding_calls::{HOST_CALLS, OPERATIONS, Once, batch, embedding_calls, finish, now, program};
+use embedding_calls::{
+    HOST_CALLS, OPERATIONS, Once, batch, embedding_calls, finish, now, our_embedding_calls, program,
+};
 
-embedding_calls!(
-    Ours,
-    wprof,
-    |_: wprof::Caller<'_, ()>, n: i32| Box::new(async move {
-        Once(false).await;
-        n
-    }),
-    |module| module.compile_all()
-);
+our_embedding_calls!();
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 

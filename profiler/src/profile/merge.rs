@@ -47,17 +47,10 @@ impl Profile {
     /// Fails if the other profile belongs to another module, divides a function into other blocks, or if one is exact
     /// and the other a sample.
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
-        if self.module_hash != other.module_hash {
-            return Err(MergeError::OtherModule(self.module_hash, other.module_hash));
-        }
-        if self.is_counted() && other.is_drawn() || self.is_drawn() && other.is_counted() {
-            return Err(MergeError::OtherKind);
-        }
+        self.check_mergeable(other)?;
         let metrics = metric::merged(&self.metrics, &other.metrics);
-        let [ours, theirs] = [&*self, other].map(|profile| profile.with_metrics(&metrics));
         let [contexts, others] = [&*self, other].map(|profile| profile.contexts_with(&metrics));
-        self.functions = merge_functions(&ours, &theirs)?;
-        self.metrics = metrics;
+        self.merge_code(other, metrics)?;
         self.program = first_name(&self.program, &other.program).to_owned();
         self.runs.extend_from_slice(&other.runs);
         self.host_calls.extend_from_slice(&other.host_calls);
@@ -66,19 +59,8 @@ impl Profile {
             (Some(contexts), Some(others)) => Some(contexts.merged(others)),
             _ => None,
         };
-        self.call_targets.extend_from_slice(&other.call_targets);
-        let both = self.extended.as_ref().zip(other.extended.as_ref());
-        self.extended = both.and_then(|(ours, theirs)| ours.merged(theirs));
         self.code = self.code.merged(other.code);
         self.time = self.time.as_ref().zip(other.time.as_ref()).map(|(ours, theirs)| ours.merged(theirs));
-        match self.branches.is_empty() || other.branches.is_empty() {
-            true => self.branches.clear(),
-            false => self.branches.extend_from_slice(&other.branches),
-        }
-        let both = self.allocations.as_ref().zip(other.allocations.as_ref());
-        self.allocations = both.map(|(ours, theirs)| ours.merged(theirs));
-        let both = self.supergraphs.as_ref().zip(other.supergraphs.as_ref());
-        self.supergraphs = both.and_then(|(ours, theirs)| ours.merged(theirs).transpose()).transpose()?;
         // Two runs have no common time line.
         self.timeline = None;
         let accuracy = self.accuracy.zip(other.accuracy);
@@ -95,30 +77,44 @@ impl Profile {
         Ok(())
     }
 
-    /// Adds the counts that another instance of the same module has for itself in the same run. What belongs to the run
-    /// rather than to an instance (calls of the host, events, calling contexts, time) stays as it is.
+    /// Adds the counts that another instance of the same module has for itself in the same run, with the same metrics. What
+    /// belongs to the run rather than to an instance (calls of the host, events, calling contexts, time) stays as it is.
     ///
     /// # Errors
     /// Fails under the conditions of [`merge`](Self::merge).
     pub fn add_instance(&mut self, other: &Self) -> Result<(), MergeError> {
-        let run = self.clone();
-        self.merge(other)?;
-        let Self {
-            runs, host_calls, events, contexts, code, time, timeline, accuracy, bursts, skipped, ..
-        } = run;
-        *self = Self {
-            runs,
-            host_calls,
-            events,
-            contexts,
-            code,
-            time,
-            timeline,
-            accuracy,
-            bursts,
-            skipped,
-            ..std::mem::take(self)
-        };
+        self.check_mergeable(other)?;
+        self.merge_code(other, self.metrics.clone())?;
+        self.normalize();
+        Ok(())
+    }
+
+    fn check_mergeable(&self, other: &Self) -> Result<(), MergeError> {
+        if self.module_hash != other.module_hash {
+            return Err(MergeError::OtherModule(self.module_hash, other.module_hash));
+        }
+        match self.is_counted() && other.is_drawn() || self.is_drawn() && other.is_counted() {
+            true => Err(MergeError::OtherKind),
+            false => Ok(()),
+        }
+    }
+
+    /// Adds what is known of functions, with these metrics, which both have.
+    fn merge_code(&mut self, other: &Self, metrics: Vec<Metric>) -> Result<(), MergeError> {
+        let [ours, theirs] = [&*self, other].map(|profile| profile.with_metrics(&metrics));
+        self.functions = merge_functions(&ours, &theirs)?;
+        self.metrics = metrics;
+        self.call_targets.extend_from_slice(&other.call_targets);
+        let both = self.extended.as_ref().zip(other.extended.as_ref());
+        self.extended = both.and_then(|(ours, theirs)| ours.merged(theirs));
+        match self.branches.is_empty() || other.branches.is_empty() {
+            true => self.branches.clear(),
+            false => self.branches.extend_from_slice(&other.branches),
+        }
+        let both = self.allocations.as_ref().zip(other.allocations.as_ref());
+        self.allocations = both.map(|(ours, theirs)| ours.merged(theirs));
+        let both = self.supergraphs.as_ref().zip(other.supergraphs.as_ref());
+        self.supergraphs = both.and_then(|(ours, theirs)| ours.merged(theirs).transpose()).transpose()?;
         Ok(())
     }
 

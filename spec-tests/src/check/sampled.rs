@@ -12,7 +12,8 @@ use wprof::{Config, Engine};
 
 use super::engines::try_engine;
 use super::hot::ways;
-use super::{Engines, Summary, same_places, tail_calls};
+use super::places::{same_places, tail_calls};
+use super::{Engines, Summary};
 use crate::engines::{ours, reference};
 use crate::generate::Case;
 use crate::outcome::Outcome;

@@ -10,7 +10,8 @@ use wprof_jit::parallel::share_out;
 use wprof_jit::reoptimize::Advice;
 use wprof_profiler::Profile;
 
-use super::{Kept, ModuleInner, Owner};
+use super::profiles::Owner;
+use super::{Kept, ModuleInner};
 use crate::artifact::{self, MadeFor};
 use crate::code_cache::{CachedFunction, CachedModule, Placed};
 use crate::runtime::linear_memory::mapped_file::MappedFile;

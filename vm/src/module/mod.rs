@@ -20,6 +20,7 @@ mod parts;
 mod phases;
 mod plans;
 mod prefetching;
+mod profiles;
 mod reoptimized;
 mod speculation;
 mod symbols;
@@ -36,12 +37,13 @@ use wprof_jit::abi::VmLayout;
 use wprof_jit::code::stand_ins::StandIns;
 use wprof_jit::compile::Tier;
 use wprof_jit::module::{Entity, ModuleBytes, ModuleInfo};
-use wprof_profiler::Profile;
 
 pub use artifact::Precompiled;
 pub use interface::{ExportType, ImportType, ResourcesRequired};
 pub use names::demangle;
 pub use own_artifacts::OwnArtifacts;
+use profiles::Owner;
+pub(crate) use profiles::of_another_module;
 pub use reoptimized::{Reoptimization, VectorizedLoop};
 pub use symbols::{FrameSymbol, SourceRow};
 pub(crate) use versions::CompiledVersion;
@@ -120,10 +122,9 @@ impl Module {
         Module::load_with(engine, ModuleBytes::from(bytes).into(), None, (Kept::InCache, Owner::Component))
     }
 
-    /// Reports whether the engine's advice, if it has any, is for this module.
+    /// Reports whether there is advice on the module's functions.
     pub(crate) fn is_advised(&self) -> bool {
-        let advice = self.0.engine.config().tiers.advice.as_ref();
-        advice.is_some_and(|advice| is_profile_of(advice, &self.0.info, &self.0.hash))
+        self.0.advice().is_some()
     }
 
     fn load_with(
@@ -144,8 +145,7 @@ impl Module {
             DefinedType::all_of(&info.types).iter().map(|ty| engine.core().types().entry(ty)).collect();
         let type_ids: Vec<u32> = types.iter().map(|entry| entry.id).collect();
         let hash = ModuleHash::new(&info);
-        let is_of = |profile: &Profile| is_profile_of(profile, &info, &hash);
-        check_profiles(engine, owner, is_of)?;
+        let advice = profiles::advice(engine, owner, |profile| profiles::is_of(profile, &info, &hash))?;
         let (cached, stand_ins) = match kept {
             Kept::InCache => (engine.code_cache().and_then(|cache| cache.load(&hash.get(&info.bytes))), None),
             Kept::Artifact(code) => (Some(code), None),
@@ -157,7 +157,7 @@ impl Module {
         let (slots, cached) = slots(engine, &info, &part_rows, cached).map_err(no_code_memory)?;
         let stand_ins = stand_ins.map(|of| StandInConstants::new(of, &slots, type_ids.len()));
         let code = ModuleCode::new(engine);
-        let code = code.advised(engine.config().tiers.advice.as_deref().filter(|advice| is_of(advice)));
+        let code = code.advised(advice);
         let (engine, names, symbols) = (engine.clone(), OnceLock::new(), OnceLock::new());
         let (file, debug_file) = (file.map(Path::to_owned), OnceLock::new());
         let inner = Arc::new(ModuleInner {
@@ -535,43 +535,6 @@ fn check_limits(engine: &Engine, info: &ModuleInfo) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// To what a module belongs.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Owner {
-    /// Nothing: it is a program or a library.
-    None,
-    /// A component.
-    Component,
-}
-
-/// Reports whether a profile is one of a module.
-fn is_profile_of(profile: &Profile, info: &ModuleInfo, hash: &ModuleHash) -> bool {
-    hash.get(&info.bytes) == profile.module_hash || hash::of_older_profiles(info) == profile.module_hash
-}
-
-/// Checks that the profiles given to the engine describe this module. Advice for a component is for one of its modules.
-fn check_profiles(engine: &Engine, owner: Owner, is_of: impl Fn(&Profile) -> bool) -> Result<()> {
-    let config = engine.config();
-    let interesting = config.paths.interesting.as_ref().map(|interesting| &interesting.profile);
-    let advice = config.tiers.advice.as_ref().filter(|_| owner == Owner::None);
-    let profiles =
-        [(config.weights.as_ref(), "weights"), (interesting, "interesting paths"), (advice, "hot paths")];
-    for (profile, what) in profiles {
-        if profile.is_some_and(|profile| !is_of(profile)) {
-            return Err(of_another_module(what));
-        }
-    }
-    Ok(())
-}
-
-/// Returns the error of a profile that describes another module.
-pub(crate) fn of_another_module(what: &str) -> Error {
-    let message = format!(
-        "the {what} are a profile of another module, or of another build of it: take one of this module"
-    );
-    Error::new(ErrorKind::Module, message)
 }
 
 /// Checks that the bytes left to be read later are not needed for compilation.

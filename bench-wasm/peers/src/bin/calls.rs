@@ -10,17 +10,11 @@ mod component_calls;
 #[path = "../../../src/embedding_calls.rs"]
 mod embedding_calls;
 use component_calls::{ABOUT, BY_THE_HOST, KINDS, Thing, component, component_calls};
-use embedding_calls::{HOST_CALLS, OPERATIONS, Once, batch, embedding_calls, finish, now, program};
+use embedding_calls::{
+    HOST_CALLS, OPERATIONS, Once, batch, embedding_calls, finish, now, our_embedding_calls, program,
+};
 
-embedding_calls!(
-    Ours,
-    wprof,
-    |_: wprof::Caller<'_, ()>, n: i32| Box::new(async move {
-        Once(false).await;
-        n
-    }),
-    |module| module.compile_all()
-);
+our_embedding_calls!();
 embedding_calls!(
     Theirs,
     wasmtime,

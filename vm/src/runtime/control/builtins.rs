@@ -108,60 +108,32 @@ bulk_operations! {
     array_init_elem(to: u64, segment: u32, dst: u32, src: u32, n: u32) = arrays::init_elem;
 }
 
-/// `Builtin::Allocate`.
-///
-/// # Safety
-/// For machine code only, which passes its own vmctx and the id of a type of its module.
-pub unsafe extern "C" fn allocate(vmctx: *const VmContext, id: u32, length: u32) -> u64 {
-    // SAFETY: `entries` calls this builtin.
-    if unsafe { is_to_stop(vmctx) } {
-        return 0;
-    }
-    // SAFETY: machine code passes its own vmctx.
-    let (store, _) = unsafe { caller(vmctx) };
-    store.allocate(id, length).unwrap_or_else(|trap| fail(store, trap, 0))
+/// Defines builtins that return a new object, or 0.
+macro_rules! allocations {
+    ($($name:ident($($arg:ident: $ty:ty),*) = $operation:expr;)*) => {
+        $(
+            /// The `Builtin` of this name.
+            ///
+            /// # Safety
+            /// For machine code only, which passes its own vmctx and the id of a type of its module.
+            pub unsafe extern "C" fn $name(vmctx: *const VmContext, $($arg: $ty),*) -> u64 {
+                // SAFETY: `entries` calls this builtin.
+                if unsafe { is_to_stop(vmctx) } {
+                    return 0;
+                }
+                // SAFETY: machine code passes its own vmctx.
+                let (store, instance) = unsafe { caller(vmctx) };
+                let operation: fn(&mut StoreOpaque, u32, $($ty),*) -> Result<u64, Trap> = $operation;
+                operation(store, instance, $($arg),*).unwrap_or_else(|trap| fail(store, trap, 0))
+            }
+        )*
+    };
 }
 
-/// `Builtin::ArrayNewData`.
-///
-/// # Safety
-/// Same as for [`allocate`].
-pub unsafe extern "C" fn array_new_data(
-    vmctx: *const VmContext,
-    id: u32,
-    segment: u32,
-    src: u32,
-    n: u32,
-) -> u64 {
-    // SAFETY: `entries` calls this builtin.
-    if unsafe { is_to_stop(vmctx) } {
-        return 0;
-    }
-    // SAFETY: machine code passes its own vmctx.
-    let (store, instance) = unsafe { caller(vmctx) };
-    let array = arrays::new_data(store, instance, id, segment, src, n);
-    array.unwrap_or_else(|trap| fail(store, trap, 0))
-}
-
-/// `Builtin::ArrayNewElem`.
-///
-/// # Safety
-/// Same as for [`allocate`].
-pub unsafe extern "C" fn array_new_elem(
-    vmctx: *const VmContext,
-    id: u32,
-    segment: u32,
-    src: u32,
-    n: u32,
-) -> u64 {
-    // SAFETY: `entries` calls this builtin.
-    if unsafe { is_to_stop(vmctx) } {
-        return 0;
-    }
-    // SAFETY: machine code passes its own vmctx.
-    let (store, instance) = unsafe { caller(vmctx) };
-    let array = arrays::new_elem(store, instance, id, segment, src, n);
-    array.unwrap_or_else(|trap| fail(store, trap, 0))
+allocations! {
+    allocate(id: u32, length: u32) = |store, _, id, length| store.allocate(id, length);
+    array_new_data(id: u32, segment: u32, src: u32, n: u32) = arrays::new_data;
+    array_new_elem(id: u32, segment: u32, src: u32, n: u32) = arrays::new_elem;
 }
 
 /// `Builtin::MemoryGrow`.

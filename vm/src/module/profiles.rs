@@ -1,0 +1,48 @@
+//! Profiles that are given to an engine, and the modules that they are of.
+
+use wprof_jit::module::ModuleInfo;
+use wprof_profiler::Profile;
+
+use super::hash::{self, ModuleHash};
+use crate::{Engine, Error, ErrorKind, Result};
+
+/// To what a module belongs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// Nothing: it is a program or a library.
+    None,
+    /// A component, of whose modules one has the advice.
+    Component,
+}
+
+/// Reports whether a profile is one of a module.
+pub fn is_of(profile: &Profile, info: &ModuleInfo, hash: &ModuleHash) -> bool {
+    hash.get(&info.bytes) == profile.module_hash || hash::of_older_profiles(info) == profile.module_hash
+}
+
+/// Checks that the profiles given to the engine describe a module, and returns the advice for it.
+///
+/// # Errors
+/// Fails if they describe another module; advice for another module of a component is left out.
+pub fn advice(engine: &Engine, owner: Owner, is_of: impl Fn(&Profile) -> bool) -> Result<Option<&Profile>> {
+    let config = engine.config();
+    let interesting = config.paths.interesting.as_ref().map(|interesting| &interesting.profile);
+    for (profile, what) in [(config.weights.as_ref(), "weights"), (interesting, "interesting paths")] {
+        if profile.is_some_and(|profile| !is_of(profile)) {
+            return Err(of_another_module(what));
+        }
+    }
+    match config.tiers.advice.as_deref() {
+        Some(advice) if is_of(advice) => Ok(Some(advice)),
+        Some(_) if owner == Owner::None => Err(of_another_module("hot paths")),
+        _ => Ok(None),
+    }
+}
+
+/// Returns the error of a profile that describes another module.
+pub fn of_another_module(what: &str) -> Error {
+    let message = format!(
+        "the {what} are a profile of another module, or of another build of it: take one of this module"
+    );
+    Error::new(ErrorKind::Module, message)
+}
