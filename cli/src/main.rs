@@ -41,6 +41,9 @@ use signal_hook::consts::SIGXFSZ;
 use commands::{Command, help};
 use render::screen::ColorChoice;
 
+#[global_allocator]
+static ALLOCATOR: wprof::ProcessAllocator = wprof::ProcessAllocator;
+
 /// Runs WebAssembly programs and shows where their time goes
 #[derive(Debug, Parser)]
 #[command(version, name = "wprof", max_term_width = 100, after_help = EXAMPLES, after_long_help = MORE_EXAMPLES)]

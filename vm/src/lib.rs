@@ -104,6 +104,7 @@ pub use module::{
 pub use runtime::control::call_hooks::CallHook;
 pub use runtime::counts::account::ProfilingCost;
 pub use runtime::gc::Statistics as GcStatistics;
+pub use runtime::interruption::allocator::ProcessAllocator;
 pub use runtime::interruption::deadline::UpdateDeadline;
 pub use shared_memory::{MemoryAccessError, SharedMemory, WaitOutcome};
 pub use store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};

@@ -1,5 +1,6 @@
 //! Signals, timers and requests to stop.
 
+pub mod allocator;
 pub mod deadline;
 pub mod epochs;
 pub mod forced_check;

@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 
 use crate::runtime::instances::abi::VmTable;
 use crate::runtime::instances::store_ptr::StorePtr;
+use crate::runtime::interruption::allocator::or_fail;
 use crate::runtime::linear_memory::bulk::ELEMENTS;
 use crate::{Error, ErrorKind, Result, StoreLimits, TableType};
 
@@ -90,7 +91,7 @@ impl TableData {
     pub fn grow(&mut self, delta: u64, init: u64, is_to_stop: impl Fn() -> bool) -> Option<u64> {
         let old = self.len();
         let new = old.checked_add(delta).filter(|&n| n <= self.limit)?;
-        self.memory.try_reserve((new - old) as usize).ok()?;
+        or_fail(|| self.memory.try_reserve((new - old) as usize)).ok()?;
         let mut len = old;
         while len < new && (len == old || !is_to_stop()) {
             len = new.min(len + ELEMENTS);
