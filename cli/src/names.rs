@@ -2,7 +2,7 @@
 //!
 //! Invariant: displayed text contains no control characters, whatever the module contains.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
@@ -49,10 +49,19 @@ impl Named {
     }
 }
 
-/// Returns the functions that ran, hottest first.
+/// Returns the functions that ran, as far as counts and samples of time tell: those with most instructions first, then
+/// those of which only time is known.
 pub fn of_profile(profile: &Profile) -> Vec<Named> {
     let hottest_first = profile.functions_by_ops().into_iter().map(|(function, _)| function);
-    hottest_first.map(|function| Named { index: function.index, raw: function.name.clone() }).collect()
+    let mut all: Vec<Named> =
+        hottest_first.map(|function| Named { index: function.index, raw: function.name.clone() }).collect();
+    let counted: HashSet<u32> = all.iter().map(|named| named.index).collect();
+    let timed = profile.time.iter().flat_map(|time| &time.callees).filter_map(|callee| match callee {
+        Callee::Function { index, name } => Some(Named { index: *index, raw: name.clone() }),
+        _ => None,
+    });
+    all.extend(timed.filter(|named| !counted.contains(&named.index)));
+    all
 }
 
 /// Returns the functions of a module that have a body.

@@ -26,7 +26,8 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-The margin shows how often each basic block ran and each branch went each way. A source line is shown \
+The margin shows the sampled time of each instruction and source line, how often each basic block ran, and each branch \
+went each way. A source line is shown \
 where its code begins, if the module has debug information; its text is shown if the source file is \
 found where the debug information says, or beside the module. A source function that is inlined everywhere is shown \
 at each place where it is, with the counts of the blocks that its code became a part of.
@@ -69,7 +70,10 @@ pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
             .context("this is a sample, and the function may have run outside its bursts: `wprof run --exact` counts everything")?,
         None => found?,
     };
-    let function = profile.function(found.index).context("the function did not run")?;
+    let counted = profile.function(found.index);
+    let idle = || module.idle_function(found.index).map_err(anyhow::Error::msg);
+    let uncounted = counted.is_none().then(idle).transpose()?;
+    let function = counted.or(uncounted.as_ref()).context("the function did not run")?;
     let view = View::new(&profile, Some(&module));
     let (code, sources) = (disassembly::of_function(&module, found.index)?, Sources::new(&path));
     let mut page = Page::new(Screen::new(io::stdout(), color));
@@ -78,7 +82,10 @@ pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
             let path = numbered_path(function, id)?;
             path_annotation::write(&mut page, AnnotatedPath { view, function, id, path, code, sources });
         }
-        None => annotation::write(&mut page, Annotated { view, function, code, sources }),
+        None => {
+            let is_counted = counted.is_some();
+            annotation::write(&mut page, Annotated { view, function, is_counted, code, sources });
+        }
     }
     output::print(&page.into_text())
 }

@@ -1,10 +1,13 @@
-//! The instructions of a function with the counts of its blocks and edges in the margin.
+//! The instructions of a function with the counts of its blocks and edges, and its sampled time, in the margin.
 //!
 //! Invariant: each block and each edge of a branch appears once, even without instructions.
+
+use std::ops::Range;
 
 use wprof_profiler::{BlockId, EdgeProfile, FunctionProfile};
 
 use super::branches::{way, ways_out};
+use super::function_time::FunctionTime;
 use super::numbers::{count_of, grouped, percent};
 use super::page::{Ink, Page, Span, plain, span};
 use super::sample;
@@ -20,8 +23,10 @@ use crate::tries::{self, Tried};
 pub struct Annotated<'a> {
     /// The profile and the module.
     pub view: View<'a>,
-    /// The function.
+    /// The function. If it was not counted its time is all that is shown.
     pub function: &'a FunctionProfile,
+    /// Whether the profile has its counts.
+    pub is_counted: bool,
     /// The instructions of the function.
     pub code: Vec<Line>,
     /// The source files.
@@ -30,9 +35,10 @@ pub struct Annotated<'a> {
 
 /// Writes the function.
 pub fn write(page: &mut Page, annotated: Annotated<'_>) {
-    let Annotated { view, function, code, sources } = annotated;
-    write_head(page, &view, function);
-    let mut writer = Writer::new(page, view, function, sources);
+    let time = FunctionTime::new(annotated.view.profile, annotated.function.index);
+    write_head(page, &annotated, time.as_ref());
+    let code = annotated.code.clone();
+    let mut writer = Writer::new(page, annotated, time, None);
     for line in &code {
         writer.line(line);
     }
@@ -42,9 +48,10 @@ pub fn write(page: &mut Page, annotated: Annotated<'_>) {
 /// Writes the instructions of a function at some offsets, ascending, where the source function `inlined` is inlined, with
 /// the lines of that; returns the source files.
 pub fn write_part(page: &mut Page, annotated: Annotated<'_>, (inlined, offsets): (&str, &[u32])) -> Sources {
-    let Annotated { view, function, code, sources } = annotated;
-    let mut writer = Writer::new(page, view, function, sources);
-    writer.part = Some(Part { inlined: inlined.to_owned(), ..Part::default() });
+    let time = FunctionTime::new(annotated.view.profile, annotated.function.index);
+    let code = annotated.code.clone();
+    let part = Part { inlined: inlined.to_owned(), ..Part::default() };
+    let mut writer = Writer::new(page, annotated, time, Some(part));
     for line in &code {
         match line.offset {
             Some(offset) if offsets.binary_search(&offset).is_ok() => writer.line(line),
@@ -56,11 +63,22 @@ pub fn write_part(page: &mut Page, annotated: Annotated<'_>, (inlined, offsets):
     writer.sources
 }
 
-fn write_head(page: &mut Page, view: &View<'_>, function: &FunctionProfile) {
+fn write_head(page: &mut Page, annotated: &Annotated<'_>, time: Option<&FunctionTime>) {
+    let &Annotated { view, function, is_counted, .. } = annotated;
     // A function without a name is displayed by its index anyway.
     let index =
         function.name.as_ref().map_or_else(String::new, |_| format!("  (function {})", function.index));
-    page.line(&[span(view.name(function.index), Ink::Name), plain(index)]);
+    let name = names::shown(function.index, function.name.as_deref());
+    page.line(&[span(name, Ink::Name), plain(index)]);
+    if let Some(time) = time {
+        page.line(&[plain(format!("  {}", time.described()))]);
+    }
+    if !is_counted {
+        let text = "  not counted: no burst saw it; `wprof run --exact` counts everything";
+        page.line(&[span(text, Ink::Faint)]);
+        page.gap();
+        return;
+    }
     let ops = function.ops();
     let blocks = count_of(function.blocks.len() as u64, "block");
     page.line(&[plain(format!(
@@ -76,6 +94,9 @@ fn write_head(page: &mut Page, view: &View<'_>, function: &FunctionProfile) {
     page.gap();
 }
 
+/// The width of times.
+const TIME_WIDTH: usize = 9;
+
 /// The width of block names.
 const BLOCK_WIDTH: usize = 5;
 
@@ -85,6 +106,7 @@ const OFFSET_WIDTH: usize = 10;
 /// The text left of a line.
 #[derive(Default)]
 struct Margin {
+    time: Span,
     count: Span,
     block: Span,
     offset: Option<u32>,
@@ -119,6 +141,11 @@ struct Writer<'a, 'p> {
     all_ops: u64,
     /// The edges out of each block.
     ways: Vec<Vec<&'a EdgeProfile>>,
+    /// The sampled time, if there is any.
+    time: Option<FunctionTime>,
+    is_counted: bool,
+    /// The offsets at which source lines begin, ascending.
+    starts: Vec<u32>,
     /// The width of the counts in the margin.
     width: usize,
     /// The next block to begin.
@@ -133,15 +160,26 @@ struct Writer<'a, 'p> {
 }
 
 impl<'a, 'p> Writer<'a, 'p> {
-    fn new(page: &'p mut Page, view: View<'a>, function: &'a FunctionProfile, sources: Sources) -> Self {
+    fn new(
+        page: &'p mut Page,
+        annotated: Annotated<'a>,
+        time: Option<FunctionTime>,
+        part: Option<Part>,
+    ) -> Self {
+        let Annotated { view, function, is_counted, code, sources } = annotated;
         let (counts, ops) = (function.block_counts(), function.block_ops());
         let largest = counts.iter().copied().max().unwrap_or(0);
         let width = grouped(largest).len().max(9);
-        page.line(&[span(format!("{:>width$}  block", "times"), Ink::Faint)]);
+        let times = if is_counted { "times" } else { "" };
+        let heading = time.as_ref().map_or_else(String::new, |_| format!("{:>TIME_WIDTH$}  ", "time"));
+        page.line(&[span(format!("{heading}{times:>width$}  block"), Ink::Faint)]);
         let (all_ops, ways) = (function.ops(), ways_out(function));
-        let (next, open, source, part) = (0, None, None, None);
-        let tries = view.module.map_or_else(Vec::new, |module| tries::of_function(module, function));
-        Self {
+        let (next, open, source) = (0, None, None);
+        let tries = match (view.module, is_counted) {
+            (Some(module), true) => tries::of_function(module, function),
+            _ => Vec::new(),
+        };
+        let mut writer = Self {
             page,
             view,
             function,
@@ -150,13 +188,45 @@ impl<'a, 'p> Writer<'a, 'p> {
             ops,
             all_ops,
             ways,
+            time,
+            is_counted,
+            starts: Vec::new(),
             width,
             next,
             open,
             source,
             part,
             tries,
+        };
+        if writer.time.is_some() {
+            writer.find_starts(&code);
         }
+        writer
+    }
+
+    /// Finds where source lines begin.
+    fn find_starts(&mut self, code: &[Line]) {
+        let mut last = None;
+        for offset in code.iter().filter(|line| !line.is_structure()).filter_map(|line| line.offset) {
+            let line = self.line_at(offset);
+            if line.is_some() && line != last {
+                self.starts.push(offset);
+                last = line;
+            }
+        }
+    }
+
+    /// Returns the source line of the code at `offset`.
+    fn line_at(&self, offset: u32) -> Option<SourceLine> {
+        match &self.part {
+            Some(part) => self.view.line_in(offset, &part.inlined),
+            None => self.view.line(offset),
+        }
+    }
+
+    /// Returns the time of a range of code.
+    fn time(&self, code: Range<u32>) -> Span {
+        self.time.as_ref().map(|time| time.within(code)).unwrap_or_default()
     }
 
     /// Writes one line of the disassembly.
@@ -172,7 +242,8 @@ impl<'a, 'p> Writer<'a, 'p> {
         });
         // Dead code, and lines that are only syntax, are faint.
         let ink = if self.open.is_some() { Ink::Plain } else { Ink::Faint };
-        let margin = Margin { offset: line.offset, ..margin.unwrap_or_default() };
+        let time = line.offset.map(|offset| self.time(offset..offset + 1)).unwrap_or_default();
+        let margin = Margin { time, offset: line.offset, ..margin.unwrap_or_default() };
         self.write(margin, span(line.text.clone(), ink));
         if let Some(offset) = line.offset {
             self.tried(offset);
@@ -188,10 +259,14 @@ impl<'a, 'p> Writer<'a, 'p> {
     }
 
     fn write(&mut self, margin: Margin, text: Span) {
-        let Margin { count, block, offset } = margin;
+        let Margin { time, count, block, offset } = margin;
         let pad = |width: usize, cell: &Span| plain(" ".repeat(width.saturating_sub(cell.width())));
         let (left, right) = (pad(self.width, &count), pad(BLOCK_WIDTH, &block));
-        let mut line = vec![left, count, plain("  "), block, right, plain("  ")];
+        let mut line = match &self.time {
+            Some(_) => vec![pad(TIME_WIDTH, &time), time, plain("  ")],
+            None => Vec::new(),
+        };
+        line.extend([left, count, plain("  "), block, right, plain("  ")]);
         if self.page.screen().is_wide {
             let offset = offset.map(|offset| format!("{offset:#x}")).unwrap_or_default();
             line.push(span(format!("{offset:<OFFSET_WIDTH$}"), Ink::Faint));
@@ -203,7 +278,8 @@ impl<'a, 'p> Writer<'a, 'p> {
     /// Returns the width of everything left of the instructions.
     fn margin_width(&self) -> usize {
         let offset = if self.page.screen().is_wide { OFFSET_WIDTH } else { 0 };
-        self.width + 2 + BLOCK_WIDTH + 2 + offset
+        let time = if self.time.is_some() { TIME_WIDTH + 2 } else { 0 };
+        time + self.width + 2 + BLOCK_WIDTH + 2 + offset
     }
 
     /// Shows the edges of the open block if its code ends at or before `offset`.
@@ -262,12 +338,13 @@ impl<'a, 'p> Writer<'a, 'p> {
         let count = self.counts[block];
         let ink = if count == 0 { Ink::Faint } else { Ink::of_share(self.ops[block], self.all_ops) };
         let block = span(BlockId::new(block).to_string(), Ink::Strong);
-        Margin { count: span(grouped(count), ink), block, offset: None }
+        let count = if self.is_counted { span(grouped(count), ink) } else { Span::default() };
+        Margin { count, block, ..Margin::default() }
     }
 
     /// Writes the edges of a block, unless its only edge leads to the next block, or edges were not counted.
     fn edges(&mut self, block: usize) {
-        if !self.function.has_edge_counts() {
+        if !self.function.has_edge_counts() || !self.is_counted {
             return;
         }
         let edges = std::mem::take(&mut self.ways[block]);
@@ -314,23 +391,27 @@ impl<'a, 'p> Writer<'a, 'p> {
 
     /// Writes the source line of the code at `offset`, if it differs from the previous one.
     fn source_line(&mut self, offset: u32) {
-        let line = match &self.part {
-            Some(part) => self.view.line_in(offset, &part.inlined),
-            None => self.view.line(offset),
-        };
+        let line = self.line_at(offset);
         if line.is_none() || line == self.source {
             return;
         }
         self.source = line;
         let Some(line) = &self.source else { return };
         let text = self.sources.text(line).map(|text| names::harmless(&text.trim().replace('\t', " ")));
-        let margin = " ".repeat(self.margin_width());
+        let next = self.starts.partition_point(|&start| start <= offset);
+        let time = self.time(offset..self.starts.get(next).copied().unwrap_or(u32::MAX));
+        let before = match &self.time {
+            Some(_) => TIME_WIDTH.saturating_sub(time.width()),
+            None => 0,
+        };
+        let behind = self.margin_width() - before - time.width();
         let text = span(text.unwrap_or_default(), Ink::Strong);
         let (shown, called) = match (&self.part, &line.inlined) {
             (Some(_), Some(called)) => (line.to_string(), format!("  ({called})")),
             _ => (line.with_function(), String::new()),
         };
-        let place = span(format!("{margin}{shown}"), Ink::Warm);
-        self.page.line(&[place, plain("  "), text, span(called, Ink::Faint)]);
+        let margin = [plain(" ".repeat(before)), time, plain(" ".repeat(behind))];
+        let place = [span(shown, Ink::Warm), plain("  "), text, span(called, Ink::Faint)];
+        self.page.line(&[&margin[..], &place].concat());
     }
 }

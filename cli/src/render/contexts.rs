@@ -1,7 +1,10 @@
 //! Calling contexts: the calling context tree top-down, the callers of one function, and statistics of the tree.
 
 use anyhow::Context;
-use wprof_profiler::{ALLOCATION_COLUMNS, Callee, ContextStats, ContextTree, INSTRUCTIONS, Metric, Profile};
+use wprof_profiler::{
+    ALLOCATION_COLUMNS, Callee, ContextStats, ContextTree, INSTRUCTIONS, Interval, Metric, Profile,
+    TimeProfile, Timed,
+};
 
 use super::numbers::{average, count_of, duration, grouped, percent};
 use super::page::{Ink, Page, Span, plain, span};
@@ -126,6 +129,15 @@ impl Weights {
         self.kind == Kind::Time
     }
 
+    /// Formats the error of an amount's share of all sampled time, in percentage points; empty for what is counted.
+    fn error(&self, view: &View<'_>, amount: u64) -> String {
+        let Some(all) = view.profile.time.as_ref().map(TimeProfile::total).filter(|_| self.are_time()) else {
+            return String::new();
+        };
+        let part = Timed { time_ns: amount, samples: 0 };
+        format!("{:.1}", Interval::of_share(part, all).points())
+    }
+
     /// Formats an amount of the weight.
     pub fn amount(&self, amount: u64) -> String {
         if self.are_time() { duration(amount) } else { grouped(amount) }
@@ -139,6 +151,7 @@ pub fn tree(view: &View<'_>, tree: &ContextTree, weights: &Weights, share: f64) 
     let mut table = Table::new(&[
         ("with callees", Side::Right),
         ("share", Side::Right),
+        ("±", Side::Right),
         ("itself", Side::Right),
         ("calls", Side::Right),
         ("called at", Side::Place),
@@ -156,6 +169,7 @@ pub fn tree(view: &View<'_>, tree: &ContextTree, weights: &Weights, share: f64) 
         table.row(vec![
             plain(weights.amount(row.inclusive)),
             span(percent(row.inclusive, all), Ink::of_share(row.inclusive, all)),
+            span(weights.error(view, row.inclusive), Ink::Faint),
             plain(itself),
             plain(if weights.are_time() || is_inlined { String::new() } else { grouped(record.calls) }),
             plain(if is_inlined {
@@ -187,6 +201,7 @@ pub fn callers(
     let mut table = Table::new(&[
         (title, Side::Right),
         ("share", Side::Right),
+        ("± of all", Side::Right),
         ("calls at", Side::Place),
         ("called by", Side::Left),
     ]);
@@ -202,7 +217,9 @@ pub fn callers(
             _ => place(view, callee, row.site),
         };
         let share = span(percent(row.weight, all), Ink::of_share(row.weight, all));
-        table.row(vec![plain(weights.amount(row.weight)), share, plain(at), name(callee, row.depth, "")]);
+        let error = span(weights.error(view, row.weight), Ink::Faint);
+        let amount = plain(weights.amount(row.weight));
+        table.row(vec![amount, share, error, plain(at), name(callee, row.depth, "")]);
     }
     table
 }

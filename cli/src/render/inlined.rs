@@ -86,7 +86,7 @@ pub fn write(
             percent(*ops, view.ops)
         ))]);
         let code = code.get(&place.function).cloned().unwrap_or_default();
-        let all = Annotated { view, function, code, sources };
+        let all = Annotated { view, function, is_counted: true, code, sources };
         sources = annotation::write_part(page, all, (&inlined.name, &place.offsets));
     }
 }

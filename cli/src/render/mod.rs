@@ -16,6 +16,7 @@ pub mod event_plan;
 pub mod events;
 pub mod extended_paths;
 pub mod flow;
+pub mod function_time;
 pub mod functions;
 pub mod host_calls;
 pub mod html_text;

@@ -50,6 +50,28 @@ fn source_lines_stand_between_the_instructions() {
     assert!(text.contains("crash.c:63  return descend_right(act, depth - 1) * 3 + depth;"), "{text}");
 }
 
+/// Most of the time goes to one instruction's line; functions that no burst saw have their time alone.
+#[test]
+fn sampled_time_stands_before_lines_and_instructions() {
+    let folder = Folder::new();
+    let profile = folder.path("columns.wprof");
+    let module = program("planted/columns");
+    wprof(&["run", "-q", "--rate", "1000", "--burst", "inf:1", "-o", &profile, &module]).succeeded();
+    let report = wprof(&["report", &profile]).succeeded();
+    let hottest = report.lines().skip_while(|line| !line.starts_with("Functions by time")).nth(2);
+    let name = hottest.and_then(|line| line.split_whitespace().last()).unwrap_or_else(|| panic!("{report}"));
+    let text = wprof(&["annotate", &profile, name]).succeeded();
+    assert!(text.contains(" of all; ") && text.contains("no burst saw it"), "{text}");
+    assert!(text.lines().any(|line| line.trim_start().starts_with("time ")), "{text}");
+    let is_timed = |line: &&str| {
+        let words: Vec<&str> = line.split_whitespace().take(2).collect();
+        matches!(words[..], [number, "ms" | "s" | "µs"] if number.parse::<f64>().is_ok())
+    };
+    let (lines, instructions): (Vec<&str>, Vec<&str>) =
+        text.lines().skip(2).filter(is_timed).partition(|line| line.contains("columns.cpp:"));
+    assert!(!instructions.is_empty() && !lines.is_empty(), "{text}");
+}
+
 #[test]
 fn functions_are_found_by_index_or_part_of_their_name() {
     let folder = Folder::new();

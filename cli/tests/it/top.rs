@@ -74,11 +74,14 @@ fn somebody_elses_program_is_followed() {
     let shown = followed("off");
     assert_eq!(shown.matches("busy.wat still running after ").count(), 3, "{shown}");
     assert_eq!(shown.matches("instructions/s").count(), 3, "{shown}");
-    let hottest = shown.lines().rfind(|line| line.ends_with("  work")).expect("it is shown");
-    let figures: Vec<&str> = hottest.split_whitespace().collect();
     let share = |text: &str| text.trim_start_matches('>').trim_end_matches('%').parse::<f64>().unwrap();
-    assert!(share(figures[0]) > 90.0 && share(figures[3]) > 90.0, "{hottest}");
-    assert!(figures[1].replace(',', "").parse::<u64>().unwrap() > 1_000_000, "{hottest}");
+    // On a busy machine the program may not have run in one of the intervals.
+    let is_hot = |row: &str| {
+        let figures: Vec<&str> = row.split_whitespace().collect();
+        let ops: u64 = figures[1].replace(',', "").parse().unwrap();
+        share(figures[0]) > 90.0 && share(figures[3]) > 90.0 && ops > 1_000_000
+    };
+    assert!(shown.lines().filter(|line| line.ends_with("  work")).any(is_hot), "{shown}");
     assert!(!shown.contains('\x1b'), "{shown}");
 }
 

@@ -1,7 +1,7 @@
 //! What calls between components and the host cost.
 //!
-//! `components` prints the time of each kind of call: the median, and the least, of many batches, in time of this thread.
-//! `components KIND COUNT` makes so many calls and prints nothing: under `valgrind --tool=cachegrind` the difference of two counts
+//! `component_calls` prints the time of each kind of call: the median, and the least, of many batches, in time of this thread.
+//! `component_calls KIND COUNT` makes so many calls and prints nothing: under `valgrind --tool=cachegrind` the difference of two counts
 //! is exact.
 
 use std::hint::black_box;
