@@ -11,6 +11,7 @@ mod cost_model;
 mod disassembly;
 mod durations;
 mod fitted_name;
+mod help;
 mod html;
 mod inlined;
 mod modules;
@@ -38,7 +39,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind as UsageError};
 use clap::{CommandFactory, Parser};
 use signal_hook::consts::SIGXFSZ;
 
-use commands::{Command, help};
+use commands::Command;
 use render::screen::ColorChoice;
 
 #[global_allocator]

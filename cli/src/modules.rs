@@ -10,7 +10,7 @@ use wprof::component::{Component, is_component};
 use wprof::{Engine, Module, OwnArtifacts};
 use wprof_profiler::Profile;
 
-use crate::commands::help;
+use crate::help;
 use crate::{names, output, progress};
 
 /// The contents of a file.

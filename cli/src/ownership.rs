@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use clap::Args;
 use wprof::Module;
 
-use crate::commands::help;
+use crate::help;
 
 /// Parts of paths, behind a slash at their beginning, that are typical of standard libraries.
 const LIBRARIES: [&str; 20] = [

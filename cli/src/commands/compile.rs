@@ -6,8 +6,9 @@ use anyhow::{Result, ensure};
 use clap::{Args, ValueHint};
 use wprof::{Config, Engine, OwnArtifacts};
 
+use super::instrument;
 use super::run::{COLLECT_HELP, PassesArgs, ProfileArgs, ReoptimizeArgs, rate};
-use super::{help, instrument};
+use crate::help;
 use crate::{modules, output, progress};
 
 const EXAMPLES: &str = "\

@@ -12,10 +12,10 @@ use wprof_jit::graph::BlockGraph;
 use wprof_jit::plan::{Collection, FunctionPlan};
 use wprof_jit::reoptimize::{Advice, Decision, Reoptimized, Reoptimizer};
 
-use super::help;
 use super::run::collect::Limit;
 use super::run::{COLLECT_HELP, PassesArgs, ProfileArgs, ReoptimizeArgs, decided};
 use super::trace::Method;
+use crate::help;
 use crate::inlined::{Inlined, Place};
 use crate::names::Named;
 use crate::render::numbers::count_of;

@@ -16,8 +16,8 @@ use wprof_instrument::{OffsetMap, Source};
 use wprof_profiler::{Callee, CodeStats, Profile, TimeLog, TimeProfile, Timed};
 
 use self::samples::{CallFrame, Samples};
-use super::help;
 use super::instrument::binary;
+use crate::help;
 
 const EXAMPLES: &str = "\
 Examples:

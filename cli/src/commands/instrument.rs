@@ -10,8 +10,8 @@ use wprof::{Collect, EventModel, Module};
 use wprof_instrument::{Collected, EventKind, Options, Source, bulk_operations, javascript};
 use wprof_profiler::Profile;
 
-use super::help;
 use super::run::collect::wanted::{What, wanted};
+use crate::help;
 use crate::{modules, output, sizes};
 
 /// How a module is rewritten.

@@ -7,7 +7,6 @@ mod completions;
 mod diff;
 mod explain;
 mod export;
-pub mod help;
 mod hints;
 mod import;
 mod instrument;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueHint};
 use wprof_profiler::{PathEnd, PathNumbering, Predictor, Profile, Suspect, order_tests, suspects};
 
-use super::help;
+use crate::help;
 use crate::modules::ModuleOption;
 use crate::render::branches::way;
 use crate::render::numbers::{count_of, grouped};

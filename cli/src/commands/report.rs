@@ -8,7 +8,8 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueHint};
 use wprof_profiler::{ContextTree, FunctionProfile, INSTRUCTIONS, Profile, share_names};
 
-use super::{export, help};
+use super::export;
+use crate::help;
 use crate::html::HtmlPage;
 use crate::modules::ModuleOption;
 use crate::ownership::OwnershipArgs;

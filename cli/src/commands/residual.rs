@@ -11,9 +11,10 @@ use clap::{Args, ValueHint};
 use wprof::{Collect, Config, Engine, Interesting, Module, ProfilingConfig};
 use wprof_profiler::{Ending, Profile, Residual};
 
+use super::merge;
 use super::run::across::{Across, MAX_DEPTH};
 use super::run::{Counted, Kept, Outcome, ProgramArgs, complete, ending, program};
-use super::{help, merge};
+use crate::help;
 use crate::modules::ModuleOption;
 use crate::render::page::Page;
 use crate::render::residual;

@@ -9,11 +9,11 @@ use anyhow::{Result, ensure};
 use clap::{Args, ValueHint};
 
 use super::collect::{Gathered, NOTHING};
-use super::help;
 use super::instrument::RewriteArgs;
 use super::web::connections;
 use super::web::inbox::LIMITS;
 use super::web::site::Site;
+use crate::help;
 use crate::output;
 use crate::render::screen::ColorChoice;
 

@@ -18,9 +18,9 @@ use clap::{Args, ValueHint};
 use wprof_instrument::{RawCounters, Source, read};
 use wprof_profiler::{Profile, Run};
 
-use super::help;
 use super::instrument::{RewriteArgs, binary};
 use super::web::site::Taken;
+use crate::help;
 use crate::render::page::Page;
 use crate::render::screen::{ColorChoice, Screen};
 use crate::render::summary;

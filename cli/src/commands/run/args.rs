@@ -12,7 +12,7 @@ use super::network::Net;
 use super::rate::SampleRate;
 use super::reoptimize::ReoptimizeArgs;
 use super::stubs::Stubs;
-use crate::commands::help;
+use crate::help;
 use crate::ownership::OwnershipArgs;
 use crate::{durations, output, sizes};
 

@@ -9,7 +9,7 @@ use wprof::{Config, Decision, Lanes, Module, Policy, ProfilingConfig, Reoptimiza
 use wprof_profiler::{FunctionProfile, Profile};
 
 use super::collect::Counted;
-use crate::commands::help;
+use crate::help;
 use crate::names;
 use crate::render::numbers::count_of;
 

@@ -17,9 +17,9 @@ use wprof::wasi::WasiCtx;
 use wprof::wasi2::http::{WireLimits, handler_name};
 use wprof::{Error, Store};
 
-use super::help;
 use super::run::{self, RunArgs};
 use crate::commands::web::connections::{self, Limits};
+use crate::help;
 use crate::render::screen::ColorChoice;
 use crate::{durations, output, sizes};
 use jobs::Jobs;

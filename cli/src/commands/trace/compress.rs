@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueHint};
 use wprof_profiler::{Compressor, WholePath};
 
-use super::super::help;
+use crate::help;
 use crate::render::numbers::count_of;
 use crate::{output, progress};
 

@@ -7,9 +7,9 @@ use anyhow::Result;
 use clap::{Args, ValueHint};
 use wprof_profiler::{PathItem, Subpath, SubpathEnd, WholePath};
 
-use super::super::help;
 use super::names::Names;
 use super::pages;
+use crate::help;
 use crate::modules::ModuleOption;
 use crate::output;
 use crate::render::numbers::{count_of, grouped, percent};

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::{Args, ValueHint};
 
-use super::super::help;
+use crate::help;
 use crate::render::numbers::{count_of, percent};
 use crate::{output, progress};
 

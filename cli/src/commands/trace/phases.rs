@@ -7,8 +7,8 @@ use anyhow::Result;
 use clap::{Args, ValueHint};
 use wprof_profiler::{PathPhase, PathPhases, WholePath};
 
-use super::super::help;
 use super::names::Names;
+use crate::help;
 use crate::modules::ModuleOption;
 use crate::output;
 use crate::render::numbers::{count_of, percent};

@@ -9,8 +9,8 @@ use clap::{Args, ValueEnum, ValueHint};
 use wprof::{Config, Engine, Tracing};
 use wprof_profiler::TraceMethod;
 
-use super::super::help;
 use super::super::run::{Counted, Kept, ProgramArgs, TraceTarget, collect, ending, program};
+use crate::help;
 use crate::render::numbers::count_of;
 use crate::{modules, output, sizes};
 

@@ -11,9 +11,9 @@ use wprof_profiler::{
     TraceFileError, TraceStep,
 };
 
-use super::super::help;
 use super::names::Names;
 use super::pages;
+use crate::help;
 use crate::modules::ModuleOption;
 use crate::output;
 use crate::progress::{self, Reading};

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueHint};
 use wprof_profiler::unpack_trace;
 
-use super::super::help;
+use crate::help;
 use crate::progress::{self, Reading};
 use crate::render::numbers::count_of;
 use crate::{output, sizes};

@@ -5,7 +5,7 @@ use clap::Args;
 use wprof::Metric;
 use wprof_profiler::{AccessEnergy, CacheShape};
 
-use crate::commands::help;
+use crate::help;
 use crate::sizes;
 
 /// The simulated cache, and what its accesses take.

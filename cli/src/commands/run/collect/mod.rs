@@ -23,7 +23,7 @@ pub use limit::{Budget, Limit, Until};
 pub use wanted::COLLECT_HELP;
 
 use super::across::{Across, MAX_DEPTH};
-use crate::commands::help;
+use crate::help;
 use crate::sizes;
 use limit::resolve;
 use wanted::{Wanted, WantedParser, What};
