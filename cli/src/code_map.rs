@@ -94,18 +94,32 @@ fn add_inlined(code: &mut CodeMap, module: &Module, profile: &Profile) {
 
 /// Returns a profile whose contexts and sampled stacks have frames for inlined functions, as far as the module tells.
 pub fn with_inlined<'a>(profile: &'a Profile, module: Option<&Module>) -> Cow<'a, Profile> {
+    with_inlined_seen(profile, module, &mut |_| ())
+}
+
+/// Returns the same, and shows `see` each inlined function.
+pub fn with_inlined_seen<'a>(
+    profile: &'a Profile,
+    module: Option<&Module>,
+    see: &mut dyn FnMut(&FrameSymbol),
+) -> Cow<'a, Profile> {
     let Some(module) = module else { return Cow::Borrowed(profile) };
     let mut known: HashMap<u32, Vec<String>> = HashMap::new();
-    let mut names = |offset| known.entry(offset).or_insert_with(|| inlined_names(module, offset)).clone();
+    let mut names_at = |offset| {
+        let symbols = inlined_symbols(module, offset);
+        symbols.iter().for_each(&mut *see);
+        symbols.iter().filter_map(|symbol| symbol.name().map(str::to_owned)).collect()
+    };
+    let mut names = |offset| known.entry(offset).or_insert_with(|| names_at(offset)).clone();
     Cow::Owned(profile.with_inlined(&mut names))
 }
 
-/// Returns the functions inlined at an offset, as debug information names them, innermost first.
-pub fn inlined_names(module: &Module, offset: u32) -> Vec<String> {
+/// Returns the functions inlined at an offset, innermost first.
+fn inlined_symbols(module: &Module, offset: u32) -> Vec<FrameSymbol> {
     let mut symbols = module.symbols_at(offset);
     // The last symbol is the function that contains the code.
     symbols.pop();
-    symbols.iter().filter_map(|symbol| symbol.name().map(str::to_owned)).collect()
+    symbols
 }
 
 /// Returns the frame of an inlined function.

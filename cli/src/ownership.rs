@@ -1,12 +1,14 @@
-//! Ownership of source files: whether a file is the program's own, or a library's.
+//! Ownership of source files and functions: whether they are the program's own, a library's, or the runtime's.
 //!
 //! A file belongs to a library if its path contains a part that is typical of a standard library, or lies in a folder
-//! with functions that only a C library defines. `--library` and `--mine` override this; `--mine` has precedence.
+//! with functions that only a C library defines. `--library` and `--mine` override this; `--mine` has precedence. A
+//! function belongs to whom its file belongs to. Without debug information its name decides.
 
 use std::sync::LazyLock;
 
 use clap::Args;
-use wprof::Module;
+use serde::Serialize;
+use wprof::{FrameSymbol, Module};
 
 use crate::help;
 
@@ -38,6 +40,67 @@ const LIBRARIES: [&str; 20] = [
 const OF_C_LIBRARIES: [&str; 9] =
     ["memcpy", "memset", "strlen", "printf", "vfprintf", "malloc", "exit", "__stdio_write", "_Exit"];
 
+/// Functions that C libraries define; without debug information they belong to a library.
+const C_FUNCTIONS: [&str; 31] = [
+    "_Exit",
+    "abort",
+    "aligned_alloc",
+    "calloc",
+    "dlcalloc",
+    "dlfree",
+    "dlmalloc",
+    "dlrealloc",
+    "exit",
+    "fclose",
+    "fflush",
+    "fputs",
+    "fread",
+    "free",
+    "fwrite",
+    "malloc",
+    "memchr",
+    "memcmp",
+    "memcpy",
+    "memmove",
+    "memset",
+    "printf",
+    "putchar",
+    "puts",
+    "qsort",
+    "realloc",
+    "snprintf",
+    "strcmp",
+    "strcpy",
+    "strlen",
+    "vfprintf",
+];
+
+/// How demangled names of the standard libraries begin, and those of what compilers add.
+const LIBRARY_NAMES: [&str; 22] = [
+    "core::",
+    "alloc::",
+    "std::",
+    "<core::",
+    "<alloc::",
+    "<std::",
+    "hashbrown::",
+    "dlmalloc::",
+    "compiler_builtins::",
+    "__main_void",
+    "__original_main",
+    "_start",
+    "__rust_",
+    "__rdl_",
+    "__wasi",
+    "__wasm_call",
+    "__stdio_",
+    "__libc_",
+    "__cxa_",
+    "__cxxabiv1::",
+    "operator new",
+    "operator delete",
+];
+
 /// Functions that programs define.
 const OF_PROGRAMS: [&str; 4] = ["main", "__main_argc_argv", "__original_main", "__main_void"];
 
@@ -60,6 +123,24 @@ impl OwnershipArgs {
     pub fn resolve(&self, module: Option<&Module>) -> Ownership {
         let folders = module.map(folders_of_libraries).unwrap_or_default();
         Ownership { library: self.library.clone(), mine: self.mine.clone(), folders }
+    }
+}
+
+/// Whose code is. A page stores it as a number, which `data.js` knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "u8")]
+pub enum Owner {
+    /// The program's author.
+    Yours,
+    /// A library, such as the language's.
+    Library,
+    /// The engine and the host, which run the program.
+    Runtime,
+}
+
+impl From<Owner> for u8 {
+    fn from(owner: Owner) -> u8 {
+        owner as u8
     }
 }
 
@@ -87,6 +168,31 @@ impl Ownership {
             || LIBRARIES.iter().any(|part| rooted.contains(part))
             || self.folders.iter().any(lies_in)
     }
+
+    /// Returns the owner of a file.
+    pub fn of_file(&self, file: &str) -> Owner {
+        if self.is_library(file) { Owner::Library } else { Owner::Yours }
+    }
+
+    /// Returns the owner of a function of a module: by its file, or else by its name in the module.
+    pub fn of_function(&self, module: Option<&Module>, func: u32, name: Option<&str>) -> Owner {
+        let module = module.filter(|module| !module.info().is_imported_func(func));
+        let file = module.and_then(|module| file_of(module, func));
+        file.map_or_else(|| of_name(name.unwrap_or_default()), |file| self.of_file(&file))
+    }
+
+    /// Returns the owner of a function that debug information names: by its file, or else by its name.
+    pub fn of_symbol(&self, symbol: &FrameSymbol) -> Owner {
+        symbol.file().map_or_else(|| of_name(symbol.name().unwrap_or_default()), |file| self.of_file(file))
+    }
+}
+
+/// Returns the probable owner of a function of which only the name in the module is known.
+pub fn of_name(name: &str) -> Owner {
+    let demangled = wprof::demangle(name);
+    let is_of_library =
+        C_FUNCTIONS.contains(&name) || LIBRARY_NAMES.iter().any(|beginning| demangled.starts_with(beginning));
+    if is_of_library { Owner::Library } else { Owner::Yours }
 }
 
 /// Returns the folders of functions that only C libraries define, except folders that contain the program's own files.
@@ -205,6 +311,17 @@ mod tests {
         let of = args.resolve(None);
         assert!(of.is_library("src/vendor/a.c") && !of.is_library("src/vendor/ours/a.c"));
         assert!(!of.is_library("src/a.c") && !of.is_library("x/dlmalloc/src/malloc.c"));
+    }
+
+    #[test]
+    fn names_tell_owners_where_files_do_not() {
+        let own = ["main", "parse_list", "_ZN4json5parse17h0123456789abcdefE", "storage", "", "free_list"];
+        let others =
+            ["memcpy", "_ZNSt6vectorIiE4pushEv", "_ZN4core3fmt5write17h0123456789abcdefE", "__wasi_fd_write"];
+        assert_eq!(own.map(of_name), [Owner::Yours; 6]);
+        assert_eq!(others.map(of_name), [Owner::Library; 4]);
+        assert_eq!(USUAL.of_function(None, 3, Some("malloc")), Owner::Library);
+        assert_eq!([Owner::Yours, Owner::Library, Owner::Runtime].map(u8::from), [0, 1, 2]);
     }
 
     #[test]

@@ -11,6 +11,8 @@ use wprof_profiler::{
 };
 
 use super::figures::{self, ContextWeights};
+use super::owners::Owners;
+use crate::ownership::{self, Owner};
 use crate::render::contexts::{full, shown};
 
 /// The maximum number of stacks, which exceeds the pixels to show them.
@@ -21,6 +23,8 @@ const MOST: usize = 50_000;
 pub struct Contexts {
     /// The callees.
     callees: Vec<Shown>,
+    /// The owner of each callee.
+    owner: Vec<Owner>,
     /// For each stack, its caller's stack, or -1.
     caller: Vec<i64>,
     /// For each stack, its innermost callee.
@@ -40,8 +44,6 @@ pub struct Shown {
     full_name: Option<String>,
     /// The index of a function of the module.
     function: Option<u32>,
-    /// Whether the code is inlined into the caller's.
-    is_inlined: bool,
 }
 
 impl Shown {
@@ -57,7 +59,7 @@ impl Shown {
     fn named(callee: &Callee) -> Self {
         let name = shown(callee);
         let full_name = Some(full(callee)).filter(|full| *full != name);
-        Self { name, full_name, function: None, is_inlined: matches!(callee, Callee::Inlined { .. }) }
+        Self { name, full_name, function: None }
     }
 }
 
@@ -73,7 +75,7 @@ struct Weights {
 
 impl Contexts {
     /// Returns the contexts of a profile, if they were counted.
-    pub fn new(profile: &Profile, before: Option<&Profile>) -> Option<Self> {
+    pub fn new(profile: &Profile, before: Option<&Profile>, owners: &Owners<'_>) -> Option<Self> {
         let none = ContextLog::default().tree();
         let time = profile.time.as_ref().filter(|time| time.total().samples > 0).map(TimeProfile::contexts);
         let tree = profile.contexts.as_ref().or(time.as_ref().map(|_| &none))?;
@@ -97,14 +99,30 @@ impl Contexts {
         let new_number: HashMap<u32, i64> = kept.iter().copied().zip(0..).collect();
         let caller =
             |stack: &u32| stacks.stacks[*stack as usize].caller.map_or(-1, |caller| new_number[&caller]);
+        let callees = callees(&common, tree, of_time.as_ref());
         Some(Self {
-            callees: callees(&common, tree, of_time.as_ref()),
+            owner: callees
+                .iter()
+                .zip(&stacks.callees)
+                .map(|(shown, callee)| owner(owners, shown, callee))
+                .collect(),
+            callees,
             caller: kept.iter().map(caller).collect(),
             callee: kept.iter().map(|&stack| stacks.stacks[stack as usize].callee).collect(),
             weights,
             left_out: stacks.stacks.len() - kept.len(),
             cut: tree.is_cut(),
         })
+    }
+}
+
+/// Returns the owner of a callee; in a comparison of two builds the index of a function is that of the later one.
+fn owner(owners: &Owners<'_>, shown: &Shown, callee: &Callee) -> Owner {
+    match (shown.function, callee) {
+        (Some(index), Callee::Function { name, .. }) => owners.of_function(index, name.as_deref()),
+        // The function is in the earlier build only.
+        (None, Callee::Function { name, .. }) => ownership::of_name(name.as_deref().unwrap_or_default()),
+        _ => owners.of(callee),
     }
 }
 

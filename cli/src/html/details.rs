@@ -4,12 +4,14 @@
 
 use serde::Serialize;
 use wprof_profiler::{
-    CallTarget, EdgePlan, EdgeWeights, FunctionProfile, PathCount, PathNumbering, Profile, UnfinishedExit,
+    CallTarget, EdgePlan, EdgeWeights, FunctionProfile, Path, PathCount, PathEnd, Profile, UnfinishedExit,
 };
 
 use super::code::{Code, Listing, block_at};
 use super::contexts::Shown;
 use crate::render::branches::way;
+use crate::render::path_lines::PathLines;
+use crate::render::path_text;
 use crate::render::view::View;
 use crate::tries;
 
@@ -95,6 +97,8 @@ struct Loop {
 #[derive(Debug, Serialize)]
 struct PathShape {
     id: u64,
+    /// The source lines of the path, if they are known.
+    lines: Option<String>,
     /// The first block of the path.
     start: u32,
     /// The edges of the path; the last one leaves it.
@@ -160,7 +164,7 @@ impl<'a> Details<'a> {
             unfinished: unfinished(function),
             loops: loops(function),
             paths_in_all,
-            paths: paths(function).unwrap_or_default(),
+            paths: paths(view, function).unwrap_or_default(),
             through: through(function),
             indirect_calls: indirect_calls(view, function),
             tries: tries(view, function),
@@ -226,13 +230,25 @@ fn loops(function: &FunctionProfile) -> Vec<Loop> {
 }
 
 /// Returns the paths with the most instructions, if paths were counted.
-fn paths(function: &FunctionProfile) -> Option<Vec<PathShape>> {
+fn paths(view: &View<'_>, function: &FunctionProfile) -> Option<Vec<PathShape>> {
     let (numbering, finished) = (function.path_numbering()?, &function.paths.as_ref()?.finished);
-    let shapes = finished.iter().filter_map(|path| PathShape::new(function, &numbering, path));
-    let mut paths: Vec<PathShape> = shapes.collect();
-    paths.sort_by_key(|path| std::cmp::Reverse(path.ops));
-    paths.truncate(PATHS);
-    Some(paths)
+    let mut found: Vec<(u64, &PathCount, Path)> = finished
+        .iter()
+        .filter_map(|count| {
+            let path = numbering.path(count.id)?;
+            Some((ops(function, &path).saturating_mul(count.count), count, path))
+        })
+        .collect();
+    found.sort_by_key(|(ops, ..)| std::cmp::Reverse(*ops));
+    found.truncate(PATHS);
+    let mut lines = PathLines::new(view, function);
+    Some(found.iter().map(|(ops, count, path)| PathShape::new(&mut lines, *ops, count, path)).collect())
+}
+
+/// Returns the number of instructions on a path.
+fn ops(function: &FunctionProfile, path: &Path) -> u64 {
+    let blocks = path_text::blocks(function, path, &PathEnd::Finished(0));
+    blocks.iter().map(|block| u64::from(function.blocks[block.index()].ops)).sum()
 }
 
 fn through(function: &FunctionProfile) -> Vec<Through> {
@@ -275,19 +291,15 @@ fn tries(view: &View<'_>, function: &FunctionProfile) -> Vec<Tried> {
 }
 
 impl PathShape {
-    fn new(function: &FunctionProfile, numbering: &PathNumbering, path: &PathCount) -> Option<Self> {
-        let found = numbering.path(path.id)?;
-        let inner = found.edges.iter().take(found.edges.len().saturating_sub(1));
-        let entered = inner.map(|edge| function.edges[edge.index()].to);
-        let blocks = [found.start].into_iter().chain(entered);
-        let ops: u64 = blocks.map(|block| u64::from(function.blocks[block.index()].ops)).sum();
-        Some(Self {
-            id: path.id,
-            start: found.start.0,
-            edges: found.edges.iter().map(|edge| edge.0).collect(),
-            count: path.count,
-            ops: ops.saturating_mul(path.count),
-            metrics: path.metrics.clone(),
-        })
+    fn new(lines: &mut PathLines<'_>, ops: u64, count: &PathCount, path: &Path) -> Self {
+        Self {
+            id: count.id,
+            lines: lines.of(path),
+            start: path.start.0,
+            edges: path.edges.iter().map(|edge| edge.0).collect(),
+            count: count.count,
+            ops,
+            metrics: count.metrics.clone(),
+        }
     }
 }

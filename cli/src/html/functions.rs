@@ -10,7 +10,9 @@ use wprof_profiler::export::CodeMap;
 use wprof_profiler::{Callee, Comparison, FigureKind, FunctionChange, FunctionProfile, Profile};
 
 use super::figures::{self, Figure};
+use super::owners::Owners;
 use crate::names;
+use crate::ownership::{self, Owner};
 use crate::render::view::{SourceLine, View};
 
 /// The table of functions.
@@ -21,6 +23,8 @@ pub struct Functions {
     name: Vec<String>,
     /// The full names, where they differ from the shown ones.
     full_name: Vec<Option<String>>,
+    /// Whose the functions are.
+    owner: Vec<Owner>,
     /// Where the function begins in the source, or else in the module.
     place: Vec<String>,
     /// The share of the function's events that was counted, if it was sampled.
@@ -58,7 +62,7 @@ impl Functions {
         view: &View<'_>,
         before: Option<&Profile>,
         lines: &CodeMap,
-        shown: &[&FunctionProfile],
+        (shown, owners): (&[&FunctionProfile], &Owners<'_>),
     ) -> Self {
         let profile = view.profile;
         let rows = rows(profile, before);
@@ -70,6 +74,7 @@ impl Functions {
             let function = row.index.and_then(|index| profile.function(index));
             table.add(row, function, lines);
             table.name.push(name(row, &names, before));
+            table.owner.push(owner(row, &names, before, owners));
             table.full_name.push(row.index.and_then(|index| full_names.get(&index).cloned()));
             table.details.push(row.index.and_then(|index| details.get(&index).copied()));
         }
@@ -152,6 +157,21 @@ fn name(row: &Row, names: &HashMap<u32, Option<&str>>, before: Option<&Profile>)
             names::shown(index, function.and_then(|function| function.name.as_deref()))
         }
         (None, None) => String::new(),
+    }
+}
+
+fn owner(
+    row: &Row,
+    names: &HashMap<u32, Option<&str>>,
+    before: Option<&Profile>,
+    owners: &Owners<'_>,
+) -> Owner {
+    match (row.index, row.index_before) {
+        (Some(index), _) => owners.of_function(index, names.get(&index).copied().flatten()),
+        (None, index) => {
+            let function = before.zip(index).and_then(|(before, index)| before.function(index));
+            ownership::of_name(function.and_then(|function| function.name.as_deref()).unwrap_or_default())
+        }
     }
 }
 

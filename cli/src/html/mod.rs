@@ -13,6 +13,7 @@ mod details;
 mod figures;
 mod functions;
 mod overview;
+mod owners;
 mod timeline;
 
 use std::borrow::Cow;
@@ -30,6 +31,7 @@ use contexts::Contexts;
 use details::Details;
 use functions::Functions;
 use overview::Overview;
+use owners::Owners;
 use timeline::Timeline;
 
 /// The page template, with a `{{name}}` for each part.
@@ -123,20 +125,23 @@ impl<'a> HtmlPage<'a> {
 
     fn data(&self) -> Data {
         let Self { view, before, map, shown, .. } = self;
+        let mut owners = Owners::new(view);
+        let expanded = self.with_inlined(&mut owners);
         Data {
             overview: Overview::new(view, *before),
-            functions: Functions::new(view, *before, map, shown),
-            contexts: Contexts::new(&self.with_inlined(), *before),
+            functions: Functions::new(view, *before, map, (shown, &owners)),
+            contexts: Contexts::new(&expanded, *before, &owners),
             timeline: Timeline::new(view.profile),
         }
     }
 
-    /// Returns the profile with frames for inlined functions. An earlier profile may be of another module, whose
+    /// Returns the profile with frames for inlined functions, which `owners` gets to know. An earlier profile may be of another module, whose
     /// inlining is unknown; then neither profile gets such frames.
-    fn with_inlined(&self) -> Cow<'_, Profile> {
+    fn with_inlined(&self, owners: &mut Owners<'_>) -> Cow<'_, Profile> {
+        let View { profile, module, .. } = self.view;
         match self.before {
-            Some(_) => Cow::Borrowed(self.view.profile),
-            None => code_map::with_inlined(self.view.profile, self.view.module),
+            Some(_) => Cow::Borrowed(profile),
+            None => code_map::with_inlined_seen(profile, module, &mut |symbol| owners.add(symbol)),
         }
     }
 

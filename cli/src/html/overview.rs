@@ -7,10 +7,12 @@ use wprof_profiler::{
 };
 
 use crate::names;
+use crate::ownership::Owner;
+use crate::render::lines::LineOps;
 use crate::render::place;
 use crate::render::time::{self, LineTime};
 use crate::render::view::View;
-use crate::render::{lines, runs, sample};
+use crate::render::{lines, paths, runs, sample};
 
 /// The number of hottest loops and paths that are listed.
 const HOTTEST: usize = 12;
@@ -37,7 +39,7 @@ pub struct Overview {
     /// Sampled time, if there is any.
     time: Option<Timed>,
     lines: Vec<LineShape>,
-    /// The lines with most instructions, if all are counted and there is no time.
+    /// The lines with most instructions, if all are counted and time says less.
     lines_by_instructions: Vec<LineOpsShape>,
     instructions: u64,
     calls: u64,
@@ -94,6 +96,8 @@ struct LoopShape {
 struct PathShape {
     function: u32,
     id: u64,
+    /// The source lines of the path, if they are known.
+    lines: Option<String>,
     count: u64,
     ops: u64,
 }
@@ -102,6 +106,7 @@ struct PathShape {
 #[derive(Debug, Serialize)]
 struct LineShape {
     place: String,
+    owner: Owner,
     own_ns: u64,
     total_ns: u64,
     /// The error margin of the own share, in percentage points.
@@ -109,9 +114,15 @@ struct LineShape {
 }
 
 impl LineShape {
-    fn new(found: LineTime) -> Self {
-        let LineTime { line, own, total, interval, .. } = found;
-        Self { place: line, own_ns: own.time_ns, total_ns: total.time_ns, points: interval.points() }
+    fn new(view: &View<'_>, found: LineTime) -> Self {
+        let LineTime { line, source, own, total, interval } = found;
+        Self {
+            place: line,
+            owner: view.ownership.of_file(&source.file),
+            own_ns: own.time_ns,
+            total_ns: total.time_ns,
+            points: interval.points(),
+        }
     }
 }
 
@@ -119,7 +130,15 @@ impl LineShape {
 #[derive(Debug, Serialize)]
 struct LineOpsShape {
     place: String,
+    owner: Owner,
     ops: u64,
+}
+
+impl LineOpsShape {
+    fn new(view: &View<'_>, found: LineOps) -> Self {
+        let LineOps { line, source, ops } = found;
+        Self { place: line, owner: view.ownership.of_file(&source.file), ops }
+    }
 }
 
 /// The cost of a placement of counters.
@@ -144,7 +163,7 @@ impl Overview {
     /// Creates the overview of a profile, and of an earlier one if there is one.
     pub fn new(view: &View<'_>, before: Option<&Profile>) -> Self {
         let profile = view.profile;
-        let (paths, metrics) = (profile.hottest_paths(), &profile.metrics);
+        let (hottest, metrics) = (profile.hottest_paths(), &profile.metrics);
         let are_all = |kind| profile.functions.iter().all(|function| function.kind == kind);
         Self {
             tool: concat!("wprof ", env!("CARGO_PKG_VERSION")),
@@ -158,10 +177,13 @@ impl Overview {
             is_exact: are_all(FigureKind::Exact),
             is_selected: are_all(FigureKind::Selected),
             time: time::sampled(view).map(TimeProfile::total),
-            lines: time::hottest_lines(view, HOTTEST).into_iter().map(LineShape::new).collect(),
-            lines_by_instructions: lines::hottest(view, HOTTEST)
+            lines: time::hottest_lines(view, HOTTEST)
                 .into_iter()
-                .map(|found| LineOpsShape { place: found.line, ops: found.ops })
+                .map(|found| LineShape::new(view, found))
+                .collect(),
+            lines_by_instructions: lines::hottest(view, if profile.is_led_by_time() { 0 } else { HOTTEST })
+                .into_iter()
+                .map(|found| LineOpsShape::new(view, found))
                 .collect(),
             instructions: view.ops,
             calls: profile.calls(),
@@ -175,8 +197,8 @@ impl Overview {
             events: profile.events.iter().map(Total::of_event).collect(),
             path_metrics: metrics.iter().map(|metric| names::harmless(&metric.name)).collect(),
             loops: profile.hottest_loops(HOTTEST).iter().map(|hot| LoopShape::new(view, hot)).collect(),
-            paths: paths.iter().take(HOTTEST).map(PathShape::new).collect(),
-            paths_in_all: paths.len(),
+            paths: hottest.iter().take(HOTTEST).map(|hot| PathShape::new(view, hot)).collect(),
+            paths_in_all: hottest.len(),
             costs: costs(profile),
             before: before.map(|before| Before::new(before, profile)),
         }
@@ -222,8 +244,9 @@ impl LoopShape {
 }
 
 impl PathShape {
-    fn new(hot: &HotPath) -> Self {
-        Self { function: hot.function, id: hot.id, count: hot.count, ops: hot.ops }
+    fn new(view: &View<'_>, hot: &HotPath) -> Self {
+        let &HotPath { function, id, count, ops, .. } = hot;
+        Self { function, id, lines: paths::by_lines(view, function, id), count, ops }
     }
 }
 

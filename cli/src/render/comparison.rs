@@ -6,7 +6,7 @@ use wprof_profiler::{
 
 use super::numbers::{duration, grouped, share};
 use super::page::{Ink, Page, Span, plain, span};
-use super::paths::shortened;
+use super::path_text::shortened;
 use super::table::{Side, Table};
 use super::{contexts, sample};
 use crate::names;

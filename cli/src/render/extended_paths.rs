@@ -15,7 +15,7 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
         ("times", Side::Right),
         ("share", Side::Right),
         ("extended path in", Side::Left),
-        ("blocks", Side::Left),
+        ("path", Side::Left),
         ("places", Side::Place),
     ]);
     let by_count = view.profile.extended.iter().flat_map(ExtendedProfile::by_count);

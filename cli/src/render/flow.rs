@@ -18,14 +18,14 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
         ("share", Side::Right),
         ("times", Side::Right),
         ("path in", Side::Left),
-        ("blocks", Side::Left),
+        ("path", Side::Left),
         ("called by", Side::Left),
     ]);
     let Some(tree) = &view.profile.contexts else { return table };
     let paths = Paths::new(view);
     for (record, hot) in view.profile.hottest_paths_in_contexts().into_iter().take(limit) {
-        let Some([name, blocks, _]) = paths.description(hot.function, hot.id) else { continue };
-        let way = [name, blocks, span(callers(tree, record), Ink::Faint)];
+        let Some([name, path, _]) = paths.description(hot.function, hot.id) else { continue };
+        let way = [name, path, span(callers(tree, record), Ink::Faint)];
         table.row(paths.figures(&hot).into_iter().chain(way).collect());
     }
     table

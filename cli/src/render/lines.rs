@@ -44,7 +44,8 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
         ("", Side::Left),
     ]);
     let mut sources = view.path.map(Sources::next_to);
-    for LineOps { line, source, ops } in hottest(view, limit) {
+    let found = if sampled(view).is_none() { hottest(view, limit) } else { Vec::new() };
+    for LineOps { line, source, ops } in found {
         let text = sources.as_mut().and_then(|sources| sources.text(&source)).map(str::trim);
         table.row(vec![
             plain(grouped(ops)),
@@ -56,10 +57,10 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
     table
 }
 
-/// Returns the hottest `limit` lines. Instructions of a library count for the innermost line of the program's own that it
+/// Returns the hottest `limit` lines of an exact profile. Instructions of a library count for the innermost line of the program's own that it
 /// is inlined into.
 pub fn hottest(view: &View<'_>, limit: usize) -> Vec<LineOps> {
-    let Some(module) = view.module.filter(|_| sampled(view).is_none() && view.sampled().is_none()) else {
+    let Some(module) = view.module.filter(|_| view.sampled().is_none()) else {
         return Vec::new();
     };
     let hottest = view.profile.functions_by_ops().into_iter().take(FUNCTIONS).filter(|(_, ops)| *ops > 0);

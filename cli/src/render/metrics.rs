@@ -43,14 +43,14 @@ impl<'a> Metered<'a> {
             ("", Side::Left),
             ("times", Side::Right),
             ("path in", Side::Left),
-            ("blocks", Side::Left),
+            ("path", Side::Left),
             ("places", Side::Place),
         ]);
         let paths = Paths::new(&self.view);
         let hot = self.found.paths().into_iter();
         let hot = hot.filter(|(path, amount)| self.found.density(*amount, path.ops) != Density::Cold);
         for (path, amount) in hot.take(limit) {
-            let Some([name, blocks, places]) = paths.description(path.function, path.id) else { continue };
+            let Some([name, way, places]) = paths.description(path.function, path.id) else { continue };
             let share = percent(amount, self.found.amount());
             let density = word(self.found.density(amount, path.ops));
             table.row(vec![
@@ -60,7 +60,7 @@ impl<'a> Metered<'a> {
                 plain(density),
                 plain(grouped(path.count)),
                 name,
-                blocks,
+                way,
                 places,
             ]);
         }

@@ -29,6 +29,7 @@ pub mod metrics;
 pub mod numbers;
 pub mod page;
 pub mod path_annotation;
+pub mod path_lines;
 pub mod path_plan;
 pub mod path_text;
 pub mod paths;

@@ -1,16 +1,13 @@
 //! The paths that cost the most, their blocks, and how few paths make up most of the run.
 
-use wprof_profiler::{FunctionProfile, HotPath};
+use wprof_profiler::{HotPath, PathEnd};
 
 use super::numbers::{count_of, grouped, percent};
 use super::page::{Ink, Page, Span, plain, span};
+use super::path_lines::PathLines;
 use super::path_text;
 use super::table::{Side, Table};
 use super::view::View;
-
-/// The number of blocks shown from the beginning of a path, and from its end.
-const FIRST: usize = 8;
-const LAST: usize = 3;
 
 /// The maximum number of source places that are shown.
 const PLACES: usize = 5;
@@ -38,7 +35,7 @@ impl<'a> Paths<'a> {
             ("share", Side::Right),
             ("times", Side::Right),
             ("path in", Side::Left),
-            ("blocks", Side::Left),
+            ("path", Side::Left),
             ("places", Side::Place),
         ]);
         for hot in self.hottest.iter().take(limit) {
@@ -54,25 +51,12 @@ impl<'a> Paths<'a> {
         [plain(grouped(hot.ops)), share, plain(grouped(hot.count))]
     }
 
-    /// Returns the function, the blocks, and the blocks' places in the source.
+    /// Returns the function, and the path: by its source lines or, without debug information, by its blocks and their
+    /// places in the module.
     pub fn description(&self, function: u32, id: u64) -> Option<[Span; 3]> {
-        let Shown { blocks, places } = self.shown(self.view.profile.function(function)?, id)?;
+        let Shown { path, places } = shown(&self.view, function, id)?;
         let name = span(self.view.name(function), Ink::Name);
-        Some([name, plain(blocks), span(places, Ink::Faint)])
-    }
-
-    fn shown(&self, function: &FunctionProfile, id: u64) -> Option<Shown> {
-        let (cfg, path) = (function.cfg().ok()?, function.path_numbering()?.path(id)?);
-        let blocks = path.blocks(&cfg);
-        let names = path_text::shown(&self.view, function, &blocks);
-        let last = path.edges.last().map(|&last| cfg.edge(last).to)?;
-        let to = if last == cfg.exit() { "exit".to_owned() } else { last.to_string() };
-        let mut places: Vec<String> =
-            blocks.iter().flat_map(|&block| path_text::places(&self.view, function, block)).collect();
-        places.dedup();
-        let more = if places.len() > PLACES { " …" } else { "" };
-        places.truncate(PLACES);
-        Some(Shown { blocks: format!("{} → {to}", shortened(&names)), places: places.join(" ") + more })
+        Some([name, plain(path), span(places, Ink::Faint)])
     }
 
     /// Writes a line below the table: how few paths have most of the instructions.
@@ -91,32 +75,34 @@ impl<'a> Paths<'a> {
     }
 }
 
+/// Describes a path by its source lines; `None` without debug information.
+pub fn by_lines(view: &View<'_>, function: u32, id: u64) -> Option<String> {
+    let function = view.profile.function(function)?;
+    PathLines::new(view, function).of(&function.path_numbering()?.path(id)?)
+}
+
 /// A path as text.
 struct Shown {
-    blocks: String,
+    path: String,
+    /// The places of its blocks in the module, if the path is told by blocks.
     places: String,
 }
 
-/// Joins the list, without its middle if it is long.
-pub(super) fn shortened(names: &[String]) -> String {
-    match names.len() {
-        len if len > FIRST + LAST + 1 => {
-            let hidden = len - FIRST - LAST;
-            let (first, last) = (names[..FIRST].join(" "), names[len - LAST..].join(" "));
-            format!("{first} …{hidden} more… {last}")
-        }
-        _ => names.join(" "),
+fn shown(view: &View<'_>, function: u32, id: u64) -> Option<Shown> {
+    if let Some(path) = by_lines(view, function, id) {
+        return Some(Shown { path, places: String::new() });
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_paths_lose_their_middle() {
-        let names = |count: usize| (0..count).map(|i| format!("b{i}")).collect::<Vec<_>>();
-        assert!(shortened(&names(12)).ends_with("b10 b11") && !shortened(&names(12)).contains('…'));
-        assert_eq!(shortened(&names(13)), "b0 b1 b2 b3 b4 b5 b6 b7 …2 more… b10 b11 b12");
-    }
+    let function = view.profile.function(function)?;
+    let path = function.path_numbering()?.path(id)?;
+    let blocks = path_text::blocks(function, &path, &PathEnd::Finished(id));
+    let names = path_text::shown(view, function, &blocks);
+    let to = path_text::target(function, function.edges[path.edges.last()?.index()].to);
+    let mut places: Vec<String> =
+        blocks.iter().flat_map(|&block| path_text::places(view, function, block)).collect();
+    places.dedup();
+    let more = if places.len() > PLACES { " …" } else { "" };
+    places.truncate(PLACES);
+    Some(Shown {
+        path: format!("{} → {to}", path_text::shortened(&names)), places: places.join(" ") + more
+    })
 }

@@ -29,6 +29,11 @@ impl Line {
         &self.file
     }
 
+    /// Returns the number of the line in its file.
+    pub fn number(&self) -> u32 {
+        self.line
+    }
+
     /// Returns the line as tables of source files know it.
     pub fn in_source(&self) -> SourceLine {
         SourceLine { file: self.file.clone(), line: self.line, inlined: None }

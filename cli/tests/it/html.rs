@@ -121,6 +121,56 @@ fn pages_of_all_kinds_of_profiles_work_in_a_browser() {
 }
 
 #[test]
+fn owners_are_those_of_the_files() {
+    let folder = Folder::new();
+    let data = &values(&page(&folder, &["--collect", "edges,cct"], "f"), "data")[0];
+    let functions = &data["functions"];
+    let owner = |name: &str| {
+        let row = functions["name"].as_array().unwrap().iter().position(|found| found == name);
+        functions["owner"][row.unwrap_or_else(|| panic!("{name} ran"))].as_u64().unwrap()
+    };
+    let libraries = ["dlmalloc", "memcpy", "strcmp"];
+    assert_eq!((owner("main"), libraries.map(owner)), (0, [1; 3]), "{}", functions["name"]);
+    let contexts = &data["contexts"];
+    let callees = contexts["callees"].as_array().unwrap().iter().zip(contexts["owner"].as_array().unwrap());
+    let owner = |name: &str| {
+        let (_, owner) =
+            callees.clone().find(|(callee, _)| callee["name"].as_str().unwrap().contains(name)).unwrap();
+        owner.as_u64().unwrap()
+    };
+    assert_eq!((owner("strcmp"), owner("fd_write"), owner("parse_value")), (1, 2, 0));
+    assert!(data["overview"]["lines_by_instructions"][0]["owner"].is_u64());
+}
+
+#[test]
+fn paths_are_named_by_their_lines() {
+    let folder = Folder::new();
+    let page = page(&folder, &["--collect", "paths"], "f");
+    let report = wprof(&["report", &folder.path("f.wprof")]).succeeded();
+    let (_, paths) = report.split_once("Hottest paths\n").expect("they are there");
+    let (paths, _) = paths.split_once("\n\n").expect("something follows");
+    let overview = &values(&page, "data")[0]["overview"]["paths"];
+    let details = values(&page, "details");
+    for path in overview.as_array().unwrap() {
+        let lines = path["lines"].as_str().expect("there is debug information");
+        let (first, to) = lines.split_once(" → ").expect("it leads somewhere");
+        let (file, number) = first.split_once(':').expect("a file and a line");
+        assert!(file.ends_with(".c") || file.ends_with(".h"), "{lines}");
+        assert!(number.starts_with(|c: char| c.is_ascii_digit()) && !to.starts_with('b'), "{lines}");
+        let same = details.iter().find(|found| found["index"] == path["function"]).expect("it is hot");
+        let same = same["paths"].as_array().unwrap().iter().find(|found| found["id"] == path["id"]);
+        assert_eq!(same.expect("it is hot")["lines"], path["lines"]);
+    }
+    let first = overview[0]["lines"].as_str().unwrap();
+    assert!(paths.contains(first) && !paths.contains(" b1 "), "{first}: {paths}");
+    // Without debug information there are blocks.
+    let (module, profile) = (folder.file("n.wat", NASTY), folder.path("n.wprof"));
+    wprof(&["run", "-q", "--collect", "paths", "-o", &profile, "--invoke", "f", &module, "9"]).succeeded();
+    let report = wprof(&["report", &profile]).succeeded();
+    assert!(report.contains("b1 b2 b3 → b1"), "{report}");
+}
+
+#[test]
 fn the_time_line_is_the_profiles() {
     let folder = Folder::new();
     let page = page(&folder, &["--profile", "adaptive", "--burst", "100:50"], "f");

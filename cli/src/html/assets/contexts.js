@@ -3,8 +3,11 @@
 const FRAME_HEIGHT = 20;
 
 class FlameGraph {
-  constructor(view) {
-    this.stacks = stacksOfProfile();
+  // In the overview it is one panel among others.
+  constructor(view, { isPanel = false } = {}) {
+    // Its own, since it arranges them.
+    this.stacks = makeStacks();
+    this.isPanel = isPanel;
     this.zoomed = -1;
     this.selected = -1;
     this.hovered = -1;
@@ -25,20 +28,21 @@ class FlameGraph {
     const hasBefore = this.stacks.weights.some((weight) => weight.before);
     const toolbar = element("div", { class: "toolbar" },
       selection("by", names, this.firstName(), (name) => this.arrange(name)),
-      choice("Direction", [[true, "Icicle"], [false, "Flame"]], true, (isIcicle) => { this.isIcicle = isIcicle; this.draw(); }),
+      this.isPanel ? null : choice("Direction", [[true, "Icicle"], [false, "Flame"]], true, (isIcicle) => { this.isIcicle = isIcicle; this.draw(); }),
       hasBefore ? choice("Widths", [[false, "Widths: now"], [true, "before"]], false, (isBefore) => {
         this.isBefore = isBefore;
         this.arrange(this.stacks.weight.name);
       }) : null,
-      this.search, this.unzoom, this.found);
-    this.canvas = element("canvas", { tabindex: 0, role: "application", "aria-describedby": "frame",
+      this.search, this.unzoom, this.found, hasBefore ? null : legend());
+    const told = this.isPanel ? "frame-in-overview" : "frame";
+    this.canvas = element("canvas", { tabindex: 0, role: "application", "aria-describedby": told,
       "aria-label": "Flame graph: arrow keys choose a frame, Enter zooms, Escape zooms out, o opens the function",
       onkeydown: (event) => this.key(event), onclick: (event) => this.click(event), ondblclick: () => this.open(this.selected),
       onmousemove: (event) => this.hover(event), onmouseleave: () => this.hoverOver(-1), onfocus: this.draw, onblur: this.draw });
     this.tip = element("div", { class: "tip", hidden: true });
-    this.status = element("p", { id: "frame", role: "status", class: "frame" });
+    this.status = element("p", { id: told, role: "status", class: "frame" });
     this.frame = element("div", { class: "flame" }, this.canvas);
-    view.replaceChildren(this.notes(), toolbar, this.status, this.frame, this.tip);
+    view.replaceChildren(...(this.isPanel ? [element("h2", {}, "Flame graph")] : []), this.notes(), toolbar, this.status, this.frame, this.tip);
     new ResizeObserver(this.draw).observe(this.frame);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", this.draw);
   }
@@ -81,7 +85,7 @@ class FlameGraph {
     this.matches = asked ? stacks.callees.map(({ name }) => name.toLowerCase().includes(asked)) : null;
     this.found.textContent = this.matches
       ? `${percent(stacks.weightOf(this.matches), stacks.total)} of ${stacks.weight.name} in ${countOf(this.matches.filter(Boolean).length, "function")}`
-      : `${amount(stacks.weight.name, stacks.total)} ${stacks.weight.name} in all`;
+      : `${amount(stacks.weight.name, stacks.total)}${stacks.weight.name === "time" ? "" : ` ${stacks.weight.name}`} in all`;
     this.draw();
   }
 

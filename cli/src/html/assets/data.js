@@ -19,6 +19,20 @@ const TOTALS = new Map(functions.figures.map((found) => [found.name, sum(found.o
 // Some time is the host's and the engine's, which are no functions of the module.
 if (overview.time) TOTALS.set("time", overview.time.time_ns);
 
+// Whose code is, by its number in the data, and what the legend says. Colours of frames, marks and bars tell it.
+const OWNERS = [["yours", "yours"], ["library", "libraries"], ["runtime", "runtime: engine and host"]];
+const [YOURS, , RUNTIME] = OWNERS.keys();
+
+function ownerMark(owner) {
+  const [name] = OWNERS[owner];
+  return element("span", { class: `owner ${name}`, role: "img", "aria-label": name, title: name });
+}
+
+function legend() {
+  return element("ul", { class: "legend", "aria-label": "Colours" },
+    OWNERS.map(([name, text]) => element("li", {}, element("span", { class: `owner ${name}`, "aria-hidden": "true" }), text)));
+}
+
 function sum(numbers) {
   return numbers.reduce((all, one) => all + one, 0);
 }
@@ -42,6 +56,13 @@ const functionName = (index) => functions.name[rowOf.get(index)] ?? `wasm-functi
 
 // What is left out of a short name is shown where the pointer stands.
 const fullName = (row) => functions.full_name[row] ?? functions.name[row];
+
+const ownerOf = (index) => functions.owner[rowOf.get(index)];
+
+// With the mark of whose it is, for tables.
+function ownedLink(index) {
+  return rowOf.has(index) ? [ownerMark(ownerOf(index)), functionLink(index)] : functionLink(index);
+}
 
 function functionLink(index, text = functionName(index)) {
   return rowOf.has(index) ? element("a", { href: `#function=${index}`, class: "name", title: fullName(rowOf.get(index)) }, text) : text;

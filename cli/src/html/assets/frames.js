@@ -33,15 +33,17 @@ function visibleFrames(stacks, zoomed, width) {
   return rows;
 }
 
-// By name, so that a function has one colour everywhere; by change if there is an earlier profile.
+// By whose code it is, as the legend says: hue and saturation. Only lightness tells neighbours apart, by name, so that a function has
+// one colour everywhere. By change if there is an earlier profile.
+const FRAME_HUES = [[26, 84, 44], [208, 62, 40], [215, 11, 10]];
+
 function frameColor(stacks, stack, isDark) {
   const { before, with_callees: inclusive } = stacks.weight;
   if (before) return changeColor(before[stack], inclusive[stack], isDark);
-  // What is not of the module is grey.
-  if (!stacks.isOfModule(stack)) return isDark ? "#47505c" : "#c3cad3";
   let hash = 5381;
   for (const letter of stacks.name(stack)) hash = (Math.imul(hash, 33) ^ letter.codePointAt(0)) >>> 0;
-  return `hsl(${14 + hash % 34} ${isDark ? 46 : 82}% ${(isDark ? 33 : 70) + (hash >>> 8) % 9}%)`;
+  const [hue, inLight, inDark] = FRAME_HUES[stacks.owner(stack)];
+  return `hsl(${hue} ${isDark ? inDark : inLight}% ${(isDark ? 30 : 72) + (hash >>> 8) % 9}%)`;
 }
 
 // Red for more, blue for less, stronger the more it changed.

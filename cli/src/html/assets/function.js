@@ -38,6 +38,7 @@ class FunctionView {
     };
     const sampled = functions.sampled[row];
     const marks = [
+      ownerMark(functions.owner[row]),
       sampled === null ? null : element("span", { class: "badge" }, `a sample of ${rate(sampled)}`),
       element("span", { class: "faint" }, `function ${this.index}, ${functions.place[row]}`),
     ];
@@ -72,7 +73,7 @@ class FunctionView {
     const items = details.paths.map((path) => {
       const metrics = path.metrics.map((amount, at) => `${grouped(amount)} ${overview.path_metrics[at]}`);
       const lines = [element("span", { class: "bar", style: `--share:${share(path.ops, all)}` }, percent(path.ops, all)),
-        element("b", {}, `${grouped(path.count)} ×`), element("span", { class: "blocks" }, this.lineText(path, details) ?? pathText(path, details.edges, details.blocks)),
+        element("b", {}, `${grouped(path.count)} ×`), element("span", { class: "blocks" }, path.lines ?? pathText(path, details.edges, details.blocks)),
         metrics.length ? element("small", {}, metrics.join(", ")) : null];
       const item = element("button", { type: "button", class: "path", "aria-pressed": false, title: `path ${path.id}: ${pathText(path, details.edges, details.blocks)}`,
         onmouseenter: () => this.highlight(path), onfocus: () => this.highlight(path),
@@ -92,19 +93,6 @@ class FunctionView {
       element("div", { class: "paths" }, items));
   }
 
-  // A path by the source lines that its blocks begin at; null if they are not known.
-  lineText(path, details) {
-    const places = blocksOf(path, details.edges).map((block) => this.code?.place(block)).filter(Boolean);
-    if (places.length === 0) return null;
-    const shown = places.filter((place, at) => place !== places[at - 1]).map((place, at, all) => {
-      const [file, line] = splitPlace(place);
-      return at > 0 && splitPlace(all[at - 1])[0] === file ? line : place;
-    });
-    const last = details.edges.to[path.edges[path.edges.length - 1]];
-    const to = last === details.blocks.count.length ? "exit" : splitPlace(this.code.place(last))[1] || `b${last}`;
-    return `${withoutMiddle(shown, "lines")} → ${to}`;
-  }
-
   // Callers and callees, by time while they are on the stack or, where that is not known, by calls.
   around() {
     const stacks = contexts && stacksOfProfile();
@@ -116,7 +104,7 @@ class FunctionView {
     const tables = stacks.around(callee, column).map((found) => found.filter(([, part]) => part > 0).slice(0, 12));
     const row = ([other, part]) => {
       const { name, function: index } = stacks.callees[other] ?? { name: "<the host>", function: null };
-      return [amount(weight.name, part), index === null ? name : functionLink(index)];
+      return [amount(weight.name, part), [ownerMark(stacks.owners[other] ?? RUNTIME), index === null ? name : functionLink(index)]];
     };
     const titles = ["Called by", "Calls"];
     return tables.map((rows, at) => (rows.length ? panel(titles[at], smallTable([weight.name, "function"], "rl", rows.map(row))) : null));
@@ -155,17 +143,11 @@ function pathText(path, edges, blocks) {
   const names = blocksOf(path, edges).map((block) => `b${block}`);
   const last = edges.to[path.edges[path.edges.length - 1]];
   const to = last === blocks.count.length ? "exit" : `b${last}`;
-  return `${withoutMiddle(names, "more")} → ${to}`;
+  return `${withoutMiddle(names)} → ${to}`;
 }
 
 // In one line; of many names those in the middle are only counted.
-function withoutMiddle(names, what) {
-  const shown = names.length > 14 ? [...names.slice(0, 9), `… ${names.length - 12} ${what} …`, ...names.slice(-3)] : names;
+function withoutMiddle(names) {
+  const shown = names.length > 14 ? [...names.slice(0, 9), `… ${names.length - 12} more …`, ...names.slice(-3)] : names;
   return shown.join(" ");
-}
-
-// `main.c` and `12` of `main.c:12`.
-function splitPlace(place) {
-  const at = place.lastIndexOf(":");
-  return [place.slice(0, at), place.slice(at + 1)];
 }

@@ -64,10 +64,10 @@ class FunctionTable {
     this.status = element("span", { class: "faint", role: "status" });
     this.head = element("div", { role: "row", class: "head" });
     this.body = element("div", { role: "rowgroup", class: "rows" });
-    this.grid = element("div", { class: "grid", role: "grid", tabindex: 0, "aria-label": "Functions",
+    this.grid = element("div", { class: "grid", role: "grid", tabindex: 0, "aria-label": "Functions", "data-keys": true,
       onscroll: this.draw, onkeydown: (event) => this.key(event) }, this.head, this.body);
     this.grid.style.setProperty("--columns", this.columns.map(widthOf).join(" "));
-    view.replaceChildren(element("div", { class: "toolbar" }, this.search, this.status), this.grid);
+    view.replaceChildren(element("div", { class: "toolbar" }, this.search, this.status, legend()), this.grid);
     new ResizeObserver(this.draw).observe(this.grid);
   }
 
@@ -117,7 +117,7 @@ class FunctionTable {
   row(row, position) {
     const cell = (column) => element("span", { role: "gridcell", class: `${column.kind} ${column.class?.(row) ?? ""}`,
       title: column.hover?.(row) ?? (column.isText ? column.text(row) : null), style: column.share ? `--share:${column.share(row)}` : null },
-    column.kind === "name" && functions.index[row] !== null ? functionLink(functions.index[row]) : column.text(row));
+    column.kind !== "name" ? column.text(row) : [ownerMark(functions.owner[row]), functions.index[row] === null ? column.text(row) : functionLink(functions.index[row])]);
     return element("div", { role: "row", "aria-rowindex": position + 2, "aria-selected": position === this.selected,
       style: `top:${position * ROW_HEIGHT}px`, onclick: () => this.select(position) }, this.columns.map(cell));
   }
@@ -154,10 +154,10 @@ function isNoise({ name, own, before }, row) {
   return !isSteady && Math.abs(own[row] - before[row]) < NOISE * Math.max(TOTALS.get(name), 1);
 }
 
-// Fixed, since each row is laid out by itself. No figure is cut, titles and names may be. On a narrow screen the figures beside
-// the name must stay in view.
+// Fixed, since each row is laid out by itself. No figure is cut, titles and names may be. On a narrow screen names keep
+// half of the room, and figures scroll beside them.
 function widthOf({ kind, title, text }) {
-  if (kind === "name") return "minmax(min(16em,42vw),min(30em,42vw))";
+  if (kind === "name") return "minmax(min(16em,50vw),min(30em,50vw))";
   if (kind === "place") return "minmax(12em,1fr)";
   let longest = Math.min(title.length + 2, 16);
   for (let row = 0; row < ROWS; row += 1) longest = Math.max(longest, text(row).length);

@@ -22,7 +22,7 @@ function go() {
     return;
   }
   show(name);
-  if (name === "overview") build(name, (view) => showOverview(view) ?? true);
+  if (name === "overview") build(name, showOverview)?.draw();
   if (name === "functions") build(name, (view) => new FunctionTable(view)).draw();
   if (name === "contexts") build(name, (view) => new FlameGraph(view)).draw();
   if (name === "timeline") build(name, (view) => new TimelineView(view)).draw();

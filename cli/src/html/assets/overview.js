@@ -1,12 +1,21 @@
-// The first view: what ran, when and how, how much of it there was, and where most of it went.
+// The first view: what stands out, where most of it went, and then what ran, when and how, and how much of it there was.
 
+// Returns the flame graph; null if there is nothing to draw.
 function showOverview(view) {
-  view.replaceChildren(findings() ?? "", runs(), cards(), comparison() ?? "", element("div", { class: "columns" }, hottest()));
+  const place = element("div", { class: "panel flame-panel" });
+  view.replaceChildren(findings() ?? "", comparison() ?? "", place, element("div", { class: "columns" }, hottest()), cards(), runs());
+  const flame = functions.figures.length > 0 ? new FlameGraph(place, { isPanel: true }) : null;
+  if (!(flame?.stacks.total > 0)) {
+    place.remove();
+    return null;
+  }
+  flame.draw();
+  return flame;
 }
 
 // What stands out, in a sentence each.
 function findings() {
-  const found = [heaviestFunction(), heaviestCaller(), hottestLoop(), mostCalledHost(), largestChange()].filter(Boolean);
+  const found = [trapped(), heaviestFunction(), heaviestCaller(), hottestLoop(), mostCalledHost(), largestChange()].filter(Boolean);
   return found.length === 0 ? null : element("ul", { class: "findings panel", "aria-label": "Findings" },
     found.map((sentence) => element("li", {}, sentence)));
 }
@@ -14,6 +23,11 @@ function findings() {
 const NOTABLE = 0.05;
 
 const portion = (name) => `${name} ${name === "time" ? "is" : "are"}`;
+
+function trapped() {
+  const found = overview.runs.find((run) => run.trap);
+  return found ? [element("b", { class: "bad" }, "The program trapped"), `: ${found.trap}.`] : null;
+}
 
 function heaviestFunction() {
   const total = TOTALS.get(MAIN.name);
@@ -140,34 +154,40 @@ function changeClass({ before, after }) {
   return { class: after > before ? "worse" : after < before ? "better" : null };
 }
 
+// Shows the path in its function: by its source lines or, without debug information, by its number.
+function pathLink({ function: index, id, lines }) {
+  return element("a", { href: `#function=${index}&path=${id}`, class: "name", title: lines }, lines ?? `path ${id}`);
+}
+
 const panel = (title, ...content) => element("div", { class: "panel" }, element("h2", {}, title), content);
 
 // Titles and tables, those that have rows.
 function hottest() {
   const all = overview.instructions;
-  const bar = (part, whole) => element("span", { class: "bar", style: `--share:${share(part, whole)}` }, percent(part, whole));
+  // Of the colour of whose code it is, if that is given.
+  const bar = (part, whole, owner) => element("span", { class: `bar ${owner === undefined ? "" : OWNERS[owner][0]}`, style: `--share:${share(part, whole)}` }, percent(part, whole));
   const heaviest = ({ name, own }) => {
     const order = [...own.keys()].sort((a, b) => own[b] - own[a]).slice(0, 12).filter((row) => own[row] > 0);
     return [`Functions by ${name}`, [name, "", "function"], "rrl",
-      order.map((row) => [amount(name, own[row]), bar(own[row], TOTALS.get(name)), functionLink(functions.index[row])])];
+      order.map((row) => [amount(name, own[row]), bar(own[row], TOTALS.get(name), functions.owner[row]),
+        functions.index[row] === null ? functions.name[row] : ownedLink(functions.index[row])])];
   };
   const measured = functions.figures.filter(({ name }) => name !== MAIN.name && name !== "calls");
   const tables = [
-    heaviest(MAIN),
-    ["Lines by time", ["time", "", "±", "with callees", "line"], "rrrrl", overview.lines.map((found) =>
-      [duration(found.own_ns), bar(found.own_ns, overview.time.time_ns), found.points.toFixed(1),
-        percent(found.total_ns, overview.time.time_ns), found.place])],
     ["Lines by instructions", ["instructions", "", "line"], "rrl", overview.lines_by_instructions.map((found) =>
-      [grouped(found.ops), bar(found.ops, all), found.place])],
+      [grouped(found.ops), bar(found.ops, all, found.owner), [ownerMark(found.owner), found.place]])],
+    ["Lines by time", ["time", "", "±", "with callees", "line"], "rrrrl", overview.lines.map((found) =>
+      [duration(found.own_ns), bar(found.own_ns, overview.time.time_ns, found.owner), found.points.toFixed(1),
+        percent(found.total_ns, overview.time.time_ns), [ownerMark(found.owner), found.place]])],
+    heaviest(MAIN),
     ...measured.map(heaviest),
     ["Hottest loops", ["instructions", "", "trips", "at", "function"], "rrrll", overview.loops.map((found) =>
-      [grouped(found.ops), bar(found.ops, all), found.entries ? average(found.iterations / found.entries) : "", found.place,
-        functionLink(found.function)])],
-    ["Hottest paths", ["instructions", "", "times", "path in"], "rrrl", overview.paths.map((found) =>
-      [grouped(found.ops), bar(found.ops, all), grouped(found.count),
-        element("a", { href: `#function=${found.function}&path=${found.id}`, class: "name" }, functionName(found.function))])],
+      [grouped(found.ops), bar(found.ops, all, ownerOf(found.function)), found.entries ? average(found.iterations / found.entries) : "", found.place,
+        ownedLink(found.function)])],
+    ["Hottest paths", ["instructions", "", "times", "in", "path"], "rrrll", overview.paths.map((found) =>
+      [grouped(found.ops), bar(found.ops, all, ownerOf(found.function)), grouped(found.count), ownedLink(found.function), pathLink(found)])],
     ["Calls to the host", ["calls", "function"], "rl", overview.host_calls.slice(0, 12).map((found) =>
-      [grouped(found.count), found.name])],
+      [grouped(found.count), [ownerMark(RUNTIME), found.name]])],
     ["Events", ["count", "kind"], "rl", overview.events.map((found) => [grouped(found.count), found.name])],
     ["What counting cost", ["counters", "placed", "increments"], "lrr", overview.costs.map((found) =>
       [found.placement, grouped(found.counters), grouped(found.increments)])],

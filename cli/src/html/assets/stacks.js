@@ -1,8 +1,8 @@
 // The tree of stacks by one weight: which frame is where. Widths are weights with callees; the heaviest callee comes first.
 
 class Stacks {
-  constructor(callees, callerOf, calleeOf, weights) {
-    Object.assign(this, { callees, callerOf, calleeOf, weights });
+  constructor(callees, owners, callerOf, calleeOf, weights) {
+    Object.assign(this, { callees, owners, callerOf, calleeOf, weights });
     this.below = callerOf.map(() => []);
     this.top = [];
     callerOf.forEach((caller, stack) => (caller < 0 ? this.top : this.below[caller]).push(stack));
@@ -47,9 +47,9 @@ class Stacks {
     return this.callees[this.calleeOf[stack]].function;
   }
 
-  isOfModule(stack) {
-    const { function: index, is_inlined: isInlined } = this.callees[this.calleeOf[stack]];
-    return index !== null || isInlined === true;
+  // Whose its innermost frame is.
+  owner(stack) {
+    return this.owners[this.calleeOf[stack]];
   }
 
   // What is on a stack, outermost first.
@@ -95,13 +95,13 @@ function stacksOfProfile() {
   return (knownStacks ??= makeStacks());
 }
 
-// Without calling contexts each function by itself.
+// Stacks of the profile that whoever asks may arrange. Without calling contexts each function by itself.
 function makeStacks() {
-  if (contexts) return new Stacks(contexts.callees, contexts.caller, contexts.callee, contexts.weights);
+  if (contexts) return new Stacks(contexts.callees, contexts.owner, contexts.caller, contexts.callee, contexts.weights);
   const rows = functions.index.map((_, row) => row).filter((row) => functions.index[row] !== null);
   const callees = rows.map((row) => ({ name: functions.name[row], function: functions.index[row] }));
   const pick = (column) => column && rows.map((row) => column[row]);
   const weights = functions.figures.map(({ name, own, before }) =>
     ({ name, own: pick(own), with_callees: pick(own), before: pick(before) }));
-  return new Stacks(callees, rows.map(() => -1), rows.map((_, at) => at), weights);
+  return new Stacks(callees, pick(functions.owner), rows.map(() => -1), rows.map((_, at) => at), weights);
 }

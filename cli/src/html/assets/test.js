@@ -69,6 +69,30 @@ function tryContexts(check) {
   check.is("found weight is a part", stacks.weightOf(flame.matches) <= stacks.total);
 }
 
+// Behind what stands out, with the time if the timer looked; colours tell whose code is.
+function tryFlameOfOverview(check) {
+  goTo("overview");
+  const flame = built.get("overview");
+  const view = byId("overview");
+  const order = [".findings", ".flame-panel", ".columns", ".cards", ".runs"].map((name) => [...view.children].indexOf(view.querySelector(`:scope > ${name}`)));
+  check.is("the flame graph comes after the findings", order.slice(1).every((at, before) => order[before] < at), true);
+  check.is("it begins with what leads", flame.stacks.weight.name, flame.firstName());
+  check.is("frames are drawn in the overview", flame.rows.length > 0);
+  const byTime = overview.before === null && MAIN.name === "time";
+  check.is("time leads", !byTime || flame.stacks.weight.name === "time");
+  const titles = [...view.querySelectorAll(".columns h2")].map((found) => found.textContent);
+  const at = (name) => titles.findIndex((title) => title.startsWith(name));
+  check.is("lines come before functions", at("Lines") <= at("Functions"));
+  check.is("a legend says whose", overview.before !== null || view.querySelectorAll(".legend li").length === OWNERS.length);
+  check.is("each frame is somebody's", flame.stacks.owners.every((owner) => owner in OWNERS));
+  const fake = (owner) => ({ weight: { with_callees: [1] }, name: () => "f", owner: () => owner });
+  check.is("colours differ by owner", new Set([...OWNERS.keys()].map((owner) => frameColor(fake(owner), 0, false))).size, OWNERS.length);
+  const other = built.get("contexts").stacks;
+  other.arrange(other.weights[other.weights.length - 1].name);
+  check.is("each graph has its own order", flame.stacks.weight.name, flame.firstName());
+  other.arrange(built.get("contexts").firstName());
+}
+
 function tryTimeline(check) {
   goTo("timeline");
   const { versions, tiers, speed } = timeline;
@@ -110,6 +134,11 @@ function tryFunction(check, row) {
     // A burst cuts paths before the first instruction of a block: no call ended there.
     const ended = details.unfinished.filter((found) => details.code.offset.includes(found.offset));
     const places = new Set(ended.map((found) => found.offset));
+    const listing = code.element.querySelector(".listing");
+    press(listing, "ArrowDown");
+    press(listing, "ArrowDown");
+    press(listing, "Enter");
+    check.is("keys choose a line", listing.querySelectorAll(".line")[1].classList.contains("current"));
     check.is("ended calls are marked", code.element.querySelectorAll(".line.bad").length, places.size);
   }
   tryHeats(check, graph);
@@ -185,6 +214,7 @@ function tryAll() {
     check.is("the overview has figures", byId("overview").querySelectorAll(".card, table").length > 0);
     if (ROWS > 0) tryTable(check);
     if (functions.figures.length > 0) tryContexts(check);
+    if (built.get("overview")) tryFlameOfOverview(check);
     if (timeline) tryTimeline(check);
     tryTicks(check);
     tryLargeGraph(check);
