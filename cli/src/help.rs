@@ -1,4 +1,6 @@
-//! Headings under which `--help` groups options by purpose.
+//! Headings under which `--help` groups options by purpose, and the layout of the texts behind them.
+
+pub mod layout;
 
 /// The program, and the resources that it may use.
 pub const PROGRAM: &str = "Program";

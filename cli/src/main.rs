@@ -116,7 +116,7 @@ fn parse(mut args: Vec<OsString>) -> Result<Cli, clap::Error> {
     if serves_folder {
         args[1] = "serve-pages".into();
     }
-    let error = match Cli::try_parse_from(&args) {
+    let error = match try_parse(&args) {
         Err(error) if error.kind() == UsageError::InvalidSubcommand => error,
         parsed => return parsed,
     };
@@ -128,7 +128,18 @@ fn parse(mut args: Vec<OsString>) -> Result<Cli, clap::Error> {
     }
     let at = args.iter().position(|arg| arg == name.as_str()).unwrap_or(1);
     let (before, program) = args.split_at(at);
-    Cli::try_parse_from([before, &["run".into()], program].concat())
+    try_parse(&[before, &["run".into()], program].concat())
+}
+
+/// Parses arguments; help that is to be shown is laid out for the terminal.
+fn try_parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let is_help = |error: &clap::Error| {
+        matches!(error.kind(), UsageError::DisplayHelp | UsageError::DisplayHelpOnMissingArgumentOrSubcommand)
+    };
+    Cli::try_parse_from(args).map_err(|error| match is_help(&error) {
+        true => help::layout::laid_out(Cli::command()).try_get_matches_from(args).err().unwrap_or(error),
+        false => error,
+    })
 }
 
 /// Reports whether a name looks like a program's: if the file is missing, the error then says so.

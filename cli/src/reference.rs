@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, Command, CommandFactory};
 
+use crate::help::layout;
+
 /// The maximum number of options that `-h` shows.
 const MAX_SHORT: usize = 10;
 
@@ -48,6 +50,41 @@ fn short_help_is_short() {
         let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let count = examples.lines().filter(|line| line.starts_with("  wprof ")).count();
         assert!((2..=5).contains(&count), "{name}: {count} examples:\n{examples}");
+    }
+}
+
+#[test]
+fn help_ends_with_examples() {
+    let mut cli = crate::Cli::command();
+    cli.build();
+    let groups = cli.get_subcommands().filter(|command| command.has_subcommands());
+    let groups = groups.filter(|group| group.get_name() != "help").cloned();
+    let named = groups.map(|group| (group.get_name().to_owned(), group));
+    for (name, command) in subcommands().into_iter().chain(named).chain([("wprof".to_owned(), cli.clone())]) {
+        for help in [command.clone().render_help(), command.clone().render_long_help()] {
+            let help = help.to_string();
+            let (_, last) = help.trim_end().rsplit_once("\n\n").expect("paragraphs");
+            assert!(last.lines().next().is_some_and(|line| line.ends_with("xamples:")), "{name}:\n{last}");
+        }
+    }
+}
+
+#[test]
+fn help_is_laid_out_for_narrow_terminals() {
+    for width in [60, 80, 100] {
+        let mut cli = layout::for_width(crate::Cli::command(), width);
+        cli.build();
+        let inner = cli.get_subcommands().flat_map(Command::get_subcommands);
+        for command in cli.get_subcommands().chain(inner).chain([&cli]) {
+            let mut command = command.clone();
+            let help = [command.render_help().to_string(), command.render_long_help().to_string()];
+            let short = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let long = command.get_after_long_help().map(ToString::to_string);
+            let long = long.unwrap_or_else(|| short.clone());
+            // Clap would wrap it if a line were too long.
+            let name = command.get_name();
+            assert!(help[0].contains(&short) && help[1].contains(&long), "{name}, {width} columns:\n{long}");
+        }
     }
 }
 

@@ -41,7 +41,7 @@ use crate::render::screen::ColorChoice;
 pub enum Command {
     /// Run a program and profile it
     Run(run::RunArgs),
-    /// Answer requests of HTTP with a component, and profile it
+    /// Answer requests of HTTP with a component, and profile it; of a folder, serve its web pages
     Serve(serve::ServeArgs),
     /// Show live where a running program spends its time
     Top(top::TopArgs),
@@ -78,7 +78,7 @@ pub enum Command {
     /// Take the time of a profile from samples of V8, as Node and Chromium write them
     Import(import::ImportArgs),
     /// Record everything that a program executes, in order, and read it
-    #[command(subcommand)]
+    #[command(subcommand, after_help = trace::EXAMPLES)]
     Trace(trace::TraceCommand),
     /// List the passes of the compiler, which --passes turns on and off
     Passes(passes::PassesArgs),

@@ -36,7 +36,8 @@ const EXAMPLES: &str = "\
 Examples:
   wprof serve app.wasm                                 answer requests at http://127.0.0.1:8080 until Ctrl-C
   wprof serve --addr 127.0.0.1:0 --requests 1000 app.wasm
-  wprof serve --exact -o app.wprof --dir data app.wasm";
+  wprof serve --exact -o app.wprof --dir data app.wasm
+  wprof serve -o site.wprof dist                       of a folder serve web pages: see `wprof help serve-pages`";
 
 /// The options of a server: those of `wprof run`, but for what is called.
 #[derive(Debug, Args)]
@@ -56,9 +57,11 @@ The server ends at Ctrl-C, after --requests, at --timeout, or when the component
 
 Connections are HTTP/1.1 without encryption.
 
-{EXAMPLES}
+`wprof serve FOLDER` is `wprof serve-pages FOLDER`: it serves the web pages in a folder and profiles what they run.
 
-Exit codes: 0 after --requests; 130 after Ctrl-C; 134 after the last trap or a timeout; 1 if wprof itself failed."))]
+Exit codes: 0 after --requests; 130 after Ctrl-C; 134 after the last trap or a timeout; 1 if wprof itself failed.
+
+{EXAMPLES}"))]
 pub struct ServeArgs {
     /// Listen at this address; port 0 is any that is free
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080", help_heading = help::PROGRAM)]

@@ -29,6 +29,14 @@ use crate::progress::{Position, Reading};
 use crate::render::screen::ColorChoice;
 pub use record::Method;
 
+/// The examples of the whole group.
+pub const EXAMPLES: &str = "\
+Examples:
+  wprof trace record -o json.wtrace json.wasm 4   record a run
+  wprof trace replay json.wtrace                  what ran, in order
+  wprof trace compress json.wtrace -o json.wpp    its paths, as a grammar
+  wprof trace hot json.wpp                        the sequences that took most of the run";
+
 /// What to do with a trace.
 #[derive(Debug, Subcommand)]
 pub enum TraceCommand {
