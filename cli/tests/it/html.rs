@@ -138,7 +138,7 @@ fn owners_are_those_of_the_files() {
             callees.clone().find(|(callee, _)| callee["name"].as_str().unwrap().contains(name)).unwrap();
         owner.as_u64().unwrap()
     };
-    assert_eq!((owner("strcmp"), owner("fd_write"), owner("parse_value")), (1, 2, 0));
+    assert_eq!((owner("strcmp"), owner("::fd_write"), owner("parse_value")), (1, 2, 0));
     assert!(data["overview"]["lines_by_instructions"][0]["owner"].is_u64());
 }
 
