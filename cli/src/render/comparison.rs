@@ -24,28 +24,7 @@ pub fn write_changes(
     (before, after): (&Profile, &Profile),
     top: usize,
 ) {
-    if !comparison.is_of_one_module() {
-        page.line(&[plain("  of two modules: functions are matched by name and shape")]);
-    }
-    if !comparison.is_exact() {
-        page.line(&[plain(
-            "  of samples: figures are estimates of the whole runs, and what is marked may be chance",
-        )]);
-    }
-    for (name, profile) in [("before", before), ("after", after)] {
-        if let Some(advice) = sample::advice(profile) {
-            let seen = if profile.bursts == Some(0) { "nothing was seen; " } else { "" };
-            page.line(&[plain(format!("  {name}: {seen}{advice}"))]);
-        }
-    }
-    for (name, profile) in [("before", before), ("after", after)] {
-        if let Some(unseen) = sample::unseen(profile) {
-            page.line(&[plain(format!("  {name}: {unseen}"))]);
-        }
-    }
-    if !comparison.has_code() {
-        page.line(&[plain("  code is not compared, only time and host calls: too little was seen")]);
-    }
+    write_caveats(page, comparison, (before, after));
     let mut totals = table("in all");
     for found in comparison.totals() {
         let shown = if found.name == "time" { duration } else { grouped };
@@ -89,6 +68,32 @@ pub fn write_changes(
         .take(top)
         .for_each(|change| stacks.row(row(change.calls, plain(stack(&found.stack(change.context))))));
     section(page, "Calling contexts by change of calls", &stacks);
+}
+
+/// Writes what is to be known of the profiles before their figures are compared.
+fn write_caveats(page: &mut Page, comparison: &Comparison<'_>, (before, after): (&Profile, &Profile)) {
+    if !comparison.is_of_one_module() {
+        page.line(&[plain("  of two modules: functions are matched by name and shape")]);
+    }
+    if !comparison.is_exact() {
+        page.line(&[plain(
+            "  of samples: figures are estimates of the whole runs, and what is marked may be chance",
+        )]);
+    }
+    for (name, profile) in [("before", before), ("after", after)] {
+        if let Some(advice) = sample::advice(profile) {
+            let seen = if profile.bursts == Some(0) { "nothing was seen; " } else { "" };
+            page.line(&[plain(format!("  {name}: {seen}{advice}"))]);
+        }
+    }
+    for (name, profile) in [("before", before), ("after", after)] {
+        if let Some(unseen) = sample::unseen(profile) {
+            page.line(&[plain(format!("  {name}: {unseen}"))]);
+        }
+    }
+    if !comparison.has_code() {
+        page.line(&[plain("  code is not compared, only time and host calls: too little was seen")]);
+    }
 }
 
 fn section(page: &mut Page, title: &str, table: &Table) {

@@ -12,6 +12,7 @@ mod host;
 mod interruption;
 mod invoke;
 mod live;
+mod loaded;
 mod network;
 pub mod program;
 pub mod rate;
@@ -28,8 +29,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use wprof::component::Component;
-use wprof::{Config, Engine, GcStatistics, Module, ProfilingConfig, ProfilingCost};
+use wprof::{Config, GcStatistics, Module, ProfilingConfig, ProfilingCost};
 use wprof_profiler::{Ending, Profile, Run, TableShape};
 
 pub use args::{PassesArgs, ProgramArgs, RunArgs};
@@ -38,9 +38,9 @@ pub use program::{Kept, Outcome, TraceTarget};
 pub use reoptimize::{ReoptimizeArgs, decided, decisions};
 
 use live::Live;
+use loaded::Loaded;
 
 use crate::commands::serve::Server;
-use crate::modules::Program;
 use crate::render::numbers::{count_of, duration, grouped};
 use crate::render::page::Page;
 use crate::render::screen::{ColorChoice, Screen};
@@ -66,86 +66,73 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
     if let Some(path) = &args.output {
         check_output(path, &counted)?;
     }
-    let across = counted.across.as_ref();
-    let graphs = across.map(|across| across.graphs(args.program.module())).transpose()?;
-    if let Some((across, graphs)) = across.zip(graphs.as_ref()) {
-        counted.interesting = across.interesting(graphs);
-    }
-    let engine = Engine::new(&config(&args, &counted)?).map_err(modules::failure)?;
-    // With inlined calls another module runs, and this one has the names and lines.
-    let shown = if graphs.is_some() { modules::plain_engine()? } else { engine.clone() };
-    let (module, component) = match modules::open(&shown, args.program.module())? {
-        Program::Module(_) if server.is_some() => bail!(
-            "{} is a module, and no component that exports wasi:http/incoming-handler: `wprof run` runs it",
-            args.program.module().display()
-        ),
-        Program::Module(module) => (module, None),
-        Program::Component(all) => (modules::main_module(&all, args.program.module())?, Some(all)),
-    };
-    let ran = match &graphs {
-        Some(graphs) => Module::new(&engine, graphs.module()).map_err(modules::failure)?,
-        None => module.clone(),
-    };
+    let mut loaded = Loaded::new(&args, &mut counted, server.is_some())?;
     let bursts = args.bursts.as_deref().map(burst_file).transpose()?;
     let live = live(&args, &counted)?;
+    let modules = loaded.modules();
     if args.eager {
-        let all = component.as_ref().map_or(std::slice::from_ref(&ran), Component::modules);
-        all.iter().try_for_each(|module| modules::compile(module, args.program.module()))?;
+        modules.iter().try_for_each(|module| modules::compile(module, args.program.module()))?;
     }
     let spare = args.output.as_ref().map(|_| spare_descriptors()).transpose()?;
-    let has_core_dump = args.coredump.is_some();
-    let has_profile = wants_profile(&args);
-    let modules = component.as_ref().map_or(vec![ran.clone()], |all| all.modules().to_vec());
     let kept = Kept {
-        component,
+        component: loaded.component.take(),
         server,
         bursts,
         live,
-        has_profile,
-        has_core_dump,
+        has_profile: wants_profile(&args),
+        has_core_dump: args.coredump.is_some(),
         is_quiet: args.quiet,
         ..Kept::profile(&counted)
     };
-    let mut outcome = program::run(&args.program, &ran, kept)?;
+    let mut outcome = program::run(&args.program, &loaded.ran, kept)?;
     ending::report(&outcome, &counted);
     let mut profile = outcome.profile.take();
-    if let Some((graphs, profile)) = graphs.as_ref().zip(profile.as_mut()) {
-        *profile = graphs.restored(profile)?;
-    }
     if let Some(profile) = &mut profile {
+        loaded.restore(profile)?;
         complete(profile, &args.program, &outcome);
     }
     let mut others = std::mem::take(&mut outcome.others);
     others.iter_mut().for_each(|(_, profile)| complete(profile, &args.program, &outcome));
     if !args.quiet {
         let mut page = Page::new(Screen::new(io::stderr(), color));
-        summarize(&mut page, &args, (&module, &ran), &outcome, profile.as_ref());
+        summarize(&mut page, &args, (&loaded.module, &loaded.ran), &outcome, profile.as_ref());
         if let Some(requests) = &outcome.requests {
             requests.write(&mut page);
         }
         others.iter().for_each(|other| summarize_other(&mut page, &args, &modules, other));
         output::tell(format_args!("{}", page.into_text()));
-        modules::tell_missing_debug_info(profile.as_ref().map(|_| &module));
+        modules::tell_missing_debug_info(profile.as_ref().map(|_| &loaded.module));
     }
     drop(spare);
-    match (&args.output, &profile) {
-        (Some(path), Some(profile)) => {
-            super::write_profile(profile, path)?;
-            for (number, profile) in &others {
-                super::write_profile(profile, &path_of_other(path, *number))?;
-            }
-        }
-        (Some(path), None) => output::tell_line(format_args!(
+    write_profiles(&args, profile.as_ref(), &others)?;
+    write_other_files(&args, &mut outcome)?;
+    update_code_cache(&args, &modules);
+    loaded.forget(modules);
+    Ok(ending::exit_code(&outcome))
+}
+
+/// Writes the profile, and those of other core modules beside it, if a file was named.
+fn write_profiles(args: &RunArgs, profile: Option<&Profile>, others: &[(usize, Profile)]) -> Result<()> {
+    let Some(path) = &args.output else { return Ok(()) };
+    let Some(profile) = profile else {
+        output::tell_line(format_args!(
             "wprof: the program ended too early: there is no profile to write to {}",
             path.display()
-        )),
-        (None, _) => {}
-    }
+        ));
+        return Ok(());
+    };
+    super::write_profile(profile, path)?;
+    others
+        .iter()
+        .try_for_each(|(number, profile)| super::write_profile(profile, &path_of_other(path, *number)))
+}
+
+/// Writes the core dump and ends the file of bursts. The profile is written already: an error here does not lose it.
+fn write_other_files(args: &RunArgs, outcome: &mut Outcome) -> Result<()> {
     if let (Some(path), Some(dump)) = (&args.coredump, outcome.core_dump.take()) {
         let cannot = || format!("cannot write the core dump to {}", path.display());
         fs::write(path, dump).with_context(cannot)?;
     }
-    // An error with the other files must not lose the profile.
     if let (Some(path), Some(written)) = (&args.bursts, outcome.burst_log.take()) {
         let cannot = || format!("cannot write bursts to {}", path.display());
         let summary = written.map_err(|error| anyhow!("{error}")).with_context(cannot)?;
@@ -153,16 +140,18 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
             eprintln!("wprof: {} reached its size limit and has only the first bursts", path.display());
         }
     }
-    for module in &modules {
+    Ok(())
+}
+
+/// Stores machine code for other runs.
+fn update_code_cache(args: &RunArgs, modules: &[Module]) {
+    for module in modules {
         if let Err(error) = module.update_code_cache()
             && args.verbose
         {
             output::tell_line(format_args!("wprof: {error}"));
         }
     }
-    // The process ends now, and the system frees their memory faster than their destructors.
-    std::mem::forget((engine, module, ran, modules));
-    Ok(ending::exit_code(&outcome))
 }
 
 /// Returns the path for the profile of another core module of a component, beside that of the main module.

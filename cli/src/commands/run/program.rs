@@ -131,10 +131,10 @@ pub fn run(args: &ProgramArgs, module: &Module, kept: Kept<'_>) -> Result<Outcom
 fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> Result<Outcome> {
     let mut linker = host::linker(module.engine())?;
     let Kept { component, server, counted, trace, bursts, live, has_profile, has_core_dump, is_quiet } = kept;
-    let (was_counted, is_traced) = (counted.is_on(), trace.is_some());
+    let (is_traced, has_log) = (trace.is_some(), bursts.is_some());
     let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
-    let can_stop = was_counted || is_traced;
-    let has_profile = was_counted && has_profile;
+    let can_stop = counted.is_on() || is_traced;
+    let has_profile = counted.is_on() && has_profile;
     let limits = threads::Limits { stack: args.max_stack, deadline, can_stop, has_profile };
     let (wasi, threads) = match component.is_none() && Threads::are_wanted(module) {
         true => {
@@ -147,21 +147,11 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     if component.is_none() {
         stubs::define(&mut linker, &mut store, module, args.stub_imports)?;
     }
-    let program = args.module().display().to_string();
-    if let Some(TraceTarget { file, max_size }) = trace {
-        store.record_trace(module, &program, BufWriter::new(file), max_size).map_err(failure)?;
-    }
-    let has_log = bursts.is_some();
     // A trace, a log or a budget belongs to one store, and would end where the next store begins.
     let can_renew = !is_traced && !has_log && live.is_none() && !has_core_dump && counted.budget.is_none();
-    if let Some(TraceTarget { file, max_size }) = bursts {
-        store.record_bursts(module, &program, BufWriter::new(file), max_size).map_err(failure)?;
-    }
+    record(&mut store, (args, module), trace, bursts)?;
     // Plain code has no polls, so there Ctrl-C keeps its default action.
-    let interruption = match can_stop {
-        true => Some(Interruption::install(store.interrupt_handle())?),
-        false => None,
-    };
+    let interruption = can_stop.then(|| Interruption::install(store.interrupt_handle())).transpose()?;
     if let Some(budget) = &counted.budget {
         store.set_budget(&budget.kind, budget.limit).map_err(failure)?;
     }
@@ -169,77 +159,155 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let live = live.map(|live| live.follow(&mut store, module, started)).transpose()?;
     store.set_deadline(deadline).map_err(failure)?;
     threads.iter().for_each(|threads| threads.begin(store.interrupt_handle()));
-    let (mut requests, mut earlier) = (None, Earlier::default());
-    let ended = match &component {
-        Some(component) => match server {
-            Some(server) => {
-                let kinds = counted.events.iter().map(|kind| kind.name.clone()).collect();
-                let requests = requests.insert(Requests::new(kinds));
-                component::serve(args, &mut store, component, |store, linker, instance| {
-                    let renewal = Renewal {
-                        args,
-                        component,
-                        main: module,
-                        linker,
-                        interruption: interruption.as_ref(),
-                        deadline,
-                        is_deterministic: counted.deterministic,
-                        can_renew,
-                        earlier: has_profile.then(Mutex::default),
-                    };
-                    let served = server.serve((store, instance), &renewal, requests);
-                    earlier = renewal.earlier.map(guarded).unwrap_or_default();
-                    served
-                })?
-            }
-            None => component::call(args, &mut store, component)?,
-        },
-        None => run_module((args, is_quiet), &mut store, module, &linker)?,
-    };
-    let wall = clock.elapsed();
-    let dump = ended.as_ref().err().filter(|_| has_core_dump).and_then(WasmCoreDump::new);
-    let core_dump = dump.map(|dump| dump.serialize(&store, &program));
-    let (other, of_threads) = threads.map(|threads| threads.end()).unwrap_or_default();
-    let ended = threads::ended_by(ended, other);
-    store.end_snapshots();
-    live.into_iter().for_each(Following::end);
-    let signal = interruption.and_then(|interruption| interruption.end());
-    let trace = is_traced.then(|| store.finish_trace());
-    let burst_log = has_log.then(|| store.finish_bursts());
-    let spent = counted.budget.as_ref().map(|budget| store.event_count(&budget.kind));
-    let spent = spent.transpose().map_err(failure)?;
-    let (stop, bursts) = (store.stop().map_err(failure)?, store.bursts());
-    let mut others = match &component {
-        Some(component) if has_profile => component::others(&store, component, module)?,
-        _ => Vec::new(),
-    };
-    let collected = store.gc_statistics().cloned();
-    let profile = has_profile.then(|| module.profile(&store)).flatten();
-    let mut profile = profile.transpose().map_err(failure)?;
-    earlier.add_to(&mut profile, &mut others)?;
-    if let Some(profile) = &mut profile {
-        of_threads.iter().try_for_each(|other| profile.merge(other))?;
+    let keeps = Keeps { is_traced, has_log, has_profile, has_core_dump, can_renew };
+    let running =
+        Running { args, module, counted, component, interruption, threads, live, deadline, keeps, is_quiet };
+    let called = running.call(&mut store, &linker, server)?;
+    running.outcome(&mut store, (started, clock.elapsed()), called)
+}
+
+/// Begins to record a trace and the bursts, if they are wanted.
+fn record(
+    store: &mut Store<WasiCtx>,
+    (args, module): (&ProgramArgs, &Module),
+    trace: Option<TraceTarget>,
+    bursts: Option<TraceTarget>,
+) -> Result<()> {
+    let program = args.module().display().to_string();
+    if let Some(TraceTarget { file, max_size }) = trace {
+        store.record_trace(module, &program, BufWriter::new(file), max_size).map_err(failure)?;
     }
-    let ending = ending::classify(&ended, signal);
-    let error = ended.err();
-    Ok(Outcome {
-        started,
-        wall,
-        ending,
-        error,
-        signal,
-        spent,
-        stop,
-        was_counted,
-        profile,
-        others,
-        trace,
-        bursts,
-        collected,
-        requests,
-        burst_log,
-        core_dump,
-    })
+    if let Some(TraceTarget { file, max_size }) = bursts {
+        store.record_bursts(module, &program, BufWriter::new(file), max_size).map_err(failure)?;
+    }
+    Ok(())
+}
+
+/// What of a run is wanted when it ends.
+#[derive(Clone, Copy)]
+struct Keeps {
+    is_traced: bool,
+    /// Whether bursts are recorded.
+    has_log: bool,
+    has_profile: bool,
+    has_core_dump: bool,
+    /// Whether a server may go on in another store.
+    can_renew: bool,
+}
+
+/// A program that runs, and what goes on beside it.
+struct Running<'a> {
+    args: &'a ProgramArgs,
+    module: &'a Module,
+    counted: &'a Counted,
+    component: Option<Component>,
+    interruption: Option<Interruption>,
+    threads: Option<Threads>,
+    live: Option<Following>,
+    deadline: Option<Instant>,
+    keeps: Keeps,
+    is_quiet: bool,
+}
+
+/// What a program's call led to.
+struct Called {
+    ended: Result<(), Error>,
+    /// The requests that a server answered.
+    requests: Option<Requests>,
+    /// The counts of a server's earlier stores.
+    earlier: Earlier,
+}
+
+impl Running<'_> {
+    /// Calls the program, or has it answer requests.
+    fn call(
+        &self,
+        store: &mut Store<WasiCtx>,
+        linker: &Linker<WasiCtx>,
+        server: Option<Server>,
+    ) -> Result<Called> {
+        let ended = match (&self.component, server) {
+            (Some(component), Some(server)) => return self.serve(store, component, server),
+            (Some(component), None) => component::call(self.args, store, component)?,
+            (None, _) => run_module((self.args, self.is_quiet), store, self.module, linker)?,
+        };
+        Ok(Called { ended, requests: None, earlier: Earlier::default() })
+    }
+
+    fn serve(&self, store: &mut Store<WasiCtx>, component: &Component, server: Server) -> Result<Called> {
+        let kinds = self.counted.events.iter().map(|kind| kind.name.clone()).collect();
+        let (mut requests, mut earlier) = (Requests::new(kinds), Earlier::default());
+        let ended = component::serve(self.args, store, component, |store, linker, instance| {
+            let renewal = Renewal {
+                args: self.args,
+                component,
+                main: self.module,
+                linker,
+                interruption: self.interruption.as_ref(),
+                deadline: self.deadline,
+                is_deterministic: self.counted.deterministic,
+                can_renew: self.keeps.can_renew,
+                earlier: self.keeps.has_profile.then(Mutex::default),
+            };
+            let served = server.serve((store, instance), &renewal, &mut requests);
+            earlier = renewal.earlier.map(guarded).unwrap_or_default();
+            served
+        })?;
+        Ok(Called { ended, requests: Some(requests), earlier })
+    }
+
+    /// Ends what goes on beside the program, and gathers what it left.
+    fn outcome(
+        self,
+        store: &mut Store<WasiCtx>,
+        (started, wall): (SystemTime, Duration),
+        called: Called,
+    ) -> Result<Outcome> {
+        let Keeps { is_traced, has_log, has_profile, has_core_dump, .. } = self.keeps;
+        let Called { ended, requests, earlier } = called;
+        let program = self.args.module().display().to_string();
+        let dump = ended.as_ref().err().filter(|_| has_core_dump).and_then(WasmCoreDump::new);
+        let core_dump = dump.map(|dump| dump.serialize(&*store, &program));
+        let (other, of_threads) = self.threads.map(|threads| threads.end()).unwrap_or_default();
+        let ended = threads::ended_by(ended, other);
+        store.end_snapshots();
+        self.live.into_iter().for_each(Following::end);
+        let signal = self.interruption.and_then(|interruption| interruption.end());
+        let trace = is_traced.then(|| store.finish_trace());
+        let burst_log = has_log.then(|| store.finish_bursts());
+        let spent = self.counted.budget.as_ref().map(|budget| store.event_count(&budget.kind));
+        let spent = spent.transpose().map_err(failure)?;
+        let (stop, bursts) = (store.stop().map_err(failure)?, store.bursts());
+        let mut others = match &self.component {
+            Some(component) if has_profile => component::others(store, component, self.module)?,
+            _ => Vec::new(),
+        };
+        let collected = store.gc_statistics().cloned();
+        let profile = has_profile.then(|| self.module.profile(store)).flatten();
+        let mut profile = profile.transpose().map_err(failure)?;
+        earlier.add_to(&mut profile, &mut others)?;
+        if let Some(profile) = &mut profile {
+            of_threads.iter().try_for_each(|other| profile.merge(other))?;
+        }
+        Ok(Outcome {
+            started,
+            wall,
+            ending: ending::classify(&ended, signal),
+            error: ended.err(),
+            signal,
+            spent,
+            stop,
+            was_counted: self.counted.is_on(),
+            profile,
+            others,
+            trace,
+            bursts,
+            collected,
+            requests,
+            burst_log,
+            core_dump,
+        })
+    }
 }
 
 /// Returns what a lock guards.
