@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use wprof::{FrameSymbol, Module};
 
 use crate::names::{self, Named};
-use crate::render::view::SourceLine;
+use crate::source_line::SourceLine;
 
 /// A source function and where it is inlined.
 #[derive(Clone, Debug)]

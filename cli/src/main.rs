@@ -24,6 +24,7 @@ mod reference;
 mod render;
 mod short_name;
 mod sizes;
+mod source_line;
 mod sources;
 mod threshold;
 mod tries;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use crate::render::view::SourceLine;
+use crate::source_line::SourceLine;
 
 /// The maximum size of a file that is read.
 const MAX_BYTES: u64 = 16 << 20;

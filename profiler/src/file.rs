@@ -175,6 +175,37 @@ impl Profile {
         let by_edges = whole.iter().filter(|function| function.has_edge_counts());
         writer.section(FUNC, &by_edges.collect::<Vec<_>>())?;
         writer.section(HOST, &self.host_calls)?;
+        self.write_totals(&mut writer)?;
+        self.write_measurements(&mut writer)?;
+        let by_blocks =
+            self.functions.iter().filter_map(|function| Some((function, function.only_blocks.as_ref()?)));
+        let by_blocks: Vec<(&FunctionProfile, &BlockCounts)> = by_blocks.collect();
+        if !by_blocks.is_empty() {
+            writer.section(BLCK, &by_blocks)?;
+        }
+        if let Some(contexts) = &self.contexts {
+            write_contexts(contexts, &mut writer)?;
+        }
+        let paths = whole.iter().filter_map(|function| Some((function.index, function.paths.as_ref()?)));
+        let paths: Vec<(u32, &PathProfile)> = paths.collect();
+        if !paths.is_empty() {
+            writer.section(PATH, &paths)?;
+        }
+        let selected = selected.iter().filter_map(|&function| Some((function, function.paths.as_ref()?)));
+        let selected: Vec<(&FunctionProfile, &PathProfile)> = selected.collect();
+        if !selected.is_empty() {
+            writer.section(SLCT, &selected)?;
+        }
+        if !self.metrics.is_empty() {
+            let paths = self.functions.iter().filter_map(|function| function.paths.as_ref());
+            let figures = paths.map(|paths| paths.figures().collect());
+            writer.section(METR, &(&self.metrics, figures.collect::<Vec<Vec<&Vec<u64>>>>()))?;
+        }
+        writer.finish()
+    }
+
+    /// Writes figures of the whole run.
+    fn write_totals(&self, writer: &mut Writer) -> Result<(), FileError> {
         let times: Vec<Option<u64>> = self.host_calls.iter().map(|calls| calls.time_ns).collect();
         if times.iter().any(Option::is_some) {
             writer.section(HTIM, &times)?;
@@ -197,6 +228,11 @@ impl Profile {
         if let Some(extended) = &self.extended {
             writer.section(XTND, extended)?;
         }
+        Ok(())
+    }
+
+    /// Writes sampled time, paths across calls, mispredictions, allocations and the time line.
+    fn write_measurements(&self, writer: &mut Writer) -> Result<(), FileError> {
         if let Some(time) = &self.time {
             writer.section(SMPL, time)?;
         }
@@ -217,53 +253,7 @@ impl Profile {
                 writer.section(GAIN, &benefits)?;
             }
         }
-        let by_blocks =
-            self.functions.iter().filter_map(|function| Some((function, function.only_blocks.as_ref()?)));
-        let by_blocks: Vec<(&FunctionProfile, &BlockCounts)> = by_blocks.collect();
-        if !by_blocks.is_empty() {
-            writer.section(BLCK, &by_blocks)?;
-        }
-        if let Some(contexts) = &self.contexts {
-            writer.section(CNTX, contexts)?;
-            if contexts.kind != FigureKind::Exact {
-                writer.section(CKND, &contexts.kind)?;
-            }
-            if contexts.merges_sites {
-                writer.section(CMRG, &true)?;
-            }
-            if !contexts.metrics.is_empty() {
-                let figures: Vec<&Vec<u64>> = contexts.records.iter().map(|record| &record.metrics).collect();
-                writer.section(CMET, &(&contexts.metrics, figures))?;
-            }
-            if contexts.has_paths {
-                let paths = contexts.records.iter().map(|record| &record.paths);
-                let rows = |paths: &Vec<PathCount>| -> Vec<PathRow> {
-                    paths.iter().map(|path| (path.id, path.count, path.metrics.clone())).collect()
-                };
-                writer.section(FLOW, &paths.map(rows).collect::<Vec<_>>())?;
-                let stopped = contexts.records.iter().map(|record| &record.unfinished);
-                let rows = |paths: &Vec<UnfinishedPath>| -> Vec<StopRow> {
-                    paths.iter().map(|path| (path.exit, path.prefix, path.metrics.clone())).collect()
-                };
-                writer.section(STOP, &stopped.map(rows).collect::<Vec<_>>())?;
-            }
-        }
-        let paths = whole.iter().filter_map(|function| Some((function.index, function.paths.as_ref()?)));
-        let paths: Vec<(u32, &PathProfile)> = paths.collect();
-        if !paths.is_empty() {
-            writer.section(PATH, &paths)?;
-        }
-        let selected = selected.iter().filter_map(|&function| Some((function, function.paths.as_ref()?)));
-        let selected: Vec<(&FunctionProfile, &PathProfile)> = selected.collect();
-        if !selected.is_empty() {
-            writer.section(SLCT, &selected)?;
-        }
-        if !self.metrics.is_empty() {
-            let paths = self.functions.iter().filter_map(|function| function.paths.as_ref());
-            let figures = paths.map(|paths| paths.figures().collect());
-            writer.section(METR, &(&self.metrics, figures.collect::<Vec<Vec<&Vec<u64>>>>()))?;
-        }
-        writer.finish()
+        Ok(())
     }
 
     /// Reads the profile in the content of a file.
@@ -300,27 +290,7 @@ impl Profile {
         let mut timeline = reader.take_if_there(TIME)?;
         add_benefits(timeline.as_mut(), reader.take_if_there(GAIN)?.unwrap_or_default())?;
         let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
-        let mut contexts: Option<ContextTree> = reader.take_if_there(CNTX)?;
-        if let Some(kind) = reader.take_if_there(CKND)? {
-            let contexts = contexts.as_mut();
-            contexts
-                .ok_or_else(|| FileError::Damaged { part: "the kind of calling contexts".to_owned() })?
-                .kind = kind;
-        }
-        if let Some(merges_sites) = reader.take_if_there(CMRG)? {
-            let contexts = contexts.as_mut();
-            let damaged = || FileError::Damaged { part: "the merged call sites of contexts".to_owned() };
-            contexts.ok_or_else(damaged)?.merges_sites = merges_sites;
-        }
-        if let Some((metrics, figures)) = reader.take_if_there(CMET)? {
-            add_context_figures(contexts.as_mut(), metrics, figures)?;
-        }
-        if let Some(paths) = reader.take_if_there(FLOW)? {
-            add_context_paths(contexts.as_mut(), paths)?;
-        }
-        if let Some(paths) = reader.take_if_there(STOP)? {
-            add_context_stops(contexts.as_mut(), paths)?;
-        }
+        let contexts = read_contexts(&mut reader)?;
         functions.extend(
             by_blocks
                 .into_iter()
@@ -396,6 +366,60 @@ impl Profile {
             error,
         })
     }
+}
+
+/// Writes calling contexts.
+fn write_contexts(contexts: &ContextTree, writer: &mut Writer) -> Result<(), FileError> {
+    writer.section(CNTX, contexts)?;
+    if contexts.kind != FigureKind::Exact {
+        writer.section(CKND, &contexts.kind)?;
+    }
+    if contexts.merges_sites {
+        writer.section(CMRG, &true)?;
+    }
+    if !contexts.metrics.is_empty() {
+        let figures: Vec<&Vec<u64>> = contexts.records.iter().map(|record| &record.metrics).collect();
+        writer.section(CMET, &(&contexts.metrics, figures))?;
+    }
+    if contexts.has_paths {
+        let paths = contexts.records.iter().map(|record| &record.paths);
+        let rows = |paths: &Vec<PathCount>| -> Vec<PathRow> {
+            paths.iter().map(|path| (path.id, path.count, path.metrics.clone())).collect()
+        };
+        writer.section(FLOW, &paths.map(rows).collect::<Vec<_>>())?;
+        let stopped = contexts.records.iter().map(|record| &record.unfinished);
+        let rows = |paths: &Vec<UnfinishedPath>| -> Vec<StopRow> {
+            paths.iter().map(|path| (path.exit, path.prefix, path.metrics.clone())).collect()
+        };
+        writer.section(STOP, &stopped.map(rows).collect::<Vec<_>>())?;
+    }
+    Ok(())
+}
+
+/// Reads calling contexts, if there are any.
+fn read_contexts(reader: &mut Reader<'_>) -> Result<Option<ContextTree>, FileError> {
+    let mut contexts: Option<ContextTree> = reader.take_if_there(CNTX)?;
+    if let Some(kind) = reader.take_if_there(CKND)? {
+        let contexts = contexts.as_mut();
+        contexts
+            .ok_or_else(|| FileError::Damaged { part: "the kind of calling contexts".to_owned() })?
+            .kind = kind;
+    }
+    if let Some(merges_sites) = reader.take_if_there(CMRG)? {
+        let contexts = contexts.as_mut();
+        let damaged = || FileError::Damaged { part: "the merged call sites of contexts".to_owned() };
+        contexts.ok_or_else(damaged)?.merges_sites = merges_sites;
+    }
+    if let Some((metrics, figures)) = reader.take_if_there(CMET)? {
+        add_context_figures(contexts.as_mut(), metrics, figures)?;
+    }
+    if let Some(paths) = reader.take_if_there(FLOW)? {
+        add_context_paths(contexts.as_mut(), paths)?;
+    }
+    if let Some(paths) = reader.take_if_there(STOP)? {
+        add_context_stops(contexts.as_mut(), paths)?;
+    }
+    Ok(contexts)
 }
 
 /// The row of a function in the section `SUPR`.

@@ -5,9 +5,13 @@
 //! because no other code can reach them.
 //!
 //! A name that the crate's root reexports stands for the module that defines it.
+//!
+//! Functions of crates in which people look things up are short, too.
 
 #[path = "layers/imports.rs"]
 mod imports;
+#[path = "layers/length.rs"]
+mod length;
 #[path = "layers/names.rs"]
 mod names;
 #[path = "layers/tokens.rs"]
@@ -18,6 +22,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use imports::imports;
+use length::long_functions;
 use names::Root;
 use tokens::{test_modules, tokens};
 
@@ -69,6 +74,11 @@ fn instrument_has_no_circles() {
 }
 
 #[test]
+fn the_command_line_has_no_circles() {
+    assert_no_circles("cli");
+}
+
+#[test]
 fn vm_has_no_circles() {
     assert_no_circles("vm");
 }
@@ -103,6 +113,21 @@ fn modules_of_jit_import_from_floors_below_alone() {
     assert!(gone.is_empty(), "there are no such modules any more: {gone:?}");
 }
 
+/// The most lines of a function where those that decide and those that show live.
+const MOST_LINES: usize = 80;
+
+#[test]
+fn functions_that_decide_and_show_are_short() {
+    for name in ["cli", "profiler"] {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
+        for file in files(&source) {
+            let text = fs::read_to_string(&file).expect("it is a text");
+            let long = long_functions(&text, MOST_LINES);
+            assert!(long.is_empty(), "{}: split these functions: {long:?}", file.display());
+        }
+    }
+}
+
 /// Asserts that the modules of a crate form no cycles.
 #[track_caller]
 fn assert_no_circles(name: &str) {
@@ -125,7 +150,9 @@ fn graph(name: &str) -> Graph {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
     let read =
         |path: &Path| fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let root = Root::new(&read(&source.join("lib.rs")), &|module| {
+    let roots = ["lib.rs", "main.rs"].map(|name| source.join(name));
+    let root = roots.iter().find(|file| file.exists()).expect("a library or a program");
+    let root = Root::new(&read(root), &|module| {
         let files = [source.join(format!("{module}.rs")), source.join(module).join("mod.rs")];
         read(files.iter().find(|file| file.exists()).expect("each module has a file"))
     });
@@ -154,7 +181,7 @@ fn modules(file: &Path) -> Vec<String> {
         .components()
         .map(|part| part.as_os_str().to_string_lossy().into_owned())
         .collect();
-    if matches!(path.last().map(String::as_str), Some("mod" | "lib")) {
+    if matches!(path.last().map(String::as_str), Some("mod" | "lib" | "main")) {
         path.pop();
     }
     path

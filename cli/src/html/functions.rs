@@ -13,7 +13,8 @@ use super::figures::{self, Figure};
 use super::owners::Owners;
 use crate::names;
 use crate::ownership::{self, Owner};
-use crate::render::view::{SourceLine, View};
+use crate::render::view::View;
+use crate::source_line::SourceLine;
 
 /// The table of functions.
 #[derive(Debug, Default, Serialize)]

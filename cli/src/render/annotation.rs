@@ -12,9 +12,10 @@ use super::numbers::{count_of, grouped, percent};
 use super::page::{Ink, Page, Span, plain, span};
 use super::sample;
 use super::tries::what;
-use super::view::{SourceLine, View};
+use super::view::View;
 use crate::disassembly::Line;
 use crate::names;
+use crate::source_line::SourceLine;
 use crate::sources::Sources;
 use crate::tries::{self, Tried};
 

@@ -10,7 +10,8 @@ use super::page::{Ink, plain, span};
 use super::place::{Line, Place, place_at};
 use super::table::{Side, Table};
 use super::time::sampled;
-use super::view::{SourceLine, View};
+use super::view::View;
+use crate::source_line::SourceLine;
 use crate::sources::Sources;
 use crate::{code_map, names};
 

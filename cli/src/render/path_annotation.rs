@@ -7,9 +7,10 @@ use super::numbers::{count_of, grouped, percent};
 use super::page::{Ink, Page, plain, span};
 use super::path_text::{blocks, target};
 use super::sample;
-use super::view::{SourceLine, View};
+use super::view::View;
 use crate::disassembly::Line;
 use crate::names;
+use crate::source_line::SourceLine;
 use crate::sources::Sources;
 
 /// A path and the data to annotate it.

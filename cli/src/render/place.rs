@@ -2,8 +2,9 @@
 
 use wprof_profiler::BlockProfile;
 
-use super::view::{SourceLine, View};
+use super::view::View;
 use crate::names;
+use crate::source_line::SourceLine;
 
 /// The source place of some code.
 #[derive(Clone, Debug, Default)]
@@ -51,8 +52,19 @@ impl std::fmt::Display for Line {
 /// Returns the place of the code at an offset: beginning with the innermost line of the program's own or, if all lines
 /// are a library's, with the innermost line.
 pub fn place_at(view: &View<'_>, offset: u32) -> Place {
-    let Some(module) = view.module else { return Place::default() };
-    let symbols = module.symbols_at(offset);
+    view.module.map_or_else(Place::default, |module| of_symbols(view, &module.symbols_at(offset)))
+}
+
+/// Returns the same, unless the code has no line of its own, but only what it is inlined into.
+pub fn place_with_line(view: &View<'_>, offset: u32) -> Option<Place> {
+    let symbols = view.module?.symbols_at(offset);
+    let first = symbols.first()?;
+    let has_line = first.file().is_some() && first.line().is_some_and(|line| line > 0);
+    has_line.then(|| of_symbols(view, &symbols))
+}
+
+/// Returns the place of code with these symbols, the innermost first.
+fn of_symbols(view: &View<'_>, symbols: &[wprof::FrameSymbol]) -> Place {
     let place = |symbol: &wprof::FrameSymbol| {
         let line = symbol.line().filter(|&line| line > 0)?;
         Some(Line { file: symbol.file()?.to_owned(), line })
@@ -80,10 +92,7 @@ pub fn of_blocks<'b>(view: &View<'_>, blocks: impl IntoIterator<Item = &'b Block
     // Compilers give some instructions no line.
     for offset in blocks.flat_map(|code| code.start..code.end).take(MOST_LOOKUPS) {
         // There the line of what the code is inlined into says little.
-        if view.line(offset).is_none() {
-            continue;
-        }
-        let Place { lines, is_own, .. } = place_at(view, offset);
+        let Some(Place { lines, is_own, .. }) = place_with_line(view, offset) else { continue };
         match lines.into_iter().next() {
             Some(line) if is_own => return line.to_string(),
             line => of_library = of_library.or(line),

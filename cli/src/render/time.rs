@@ -10,8 +10,9 @@ use super::page::{Ink, Page, Span, plain, span};
 use super::place::{Line, Place, of_blocks, place_at};
 use super::screen::Screen;
 use super::table::{Side, Table};
-use super::view::{SourceLine, View};
+use super::view::View;
 use crate::names;
+use crate::source_line::SourceLine;
 use crate::sources::Sources;
 
 /// Returns the samples of a profile, if there are any.

@@ -9,6 +9,7 @@ use wprof_profiler::{FunctionProfile, Profile, Rate};
 
 use crate::names;
 use crate::ownership::{Ownership, USUAL};
+use crate::source_line::{self, SourceLine};
 
 /// A profile to be shown.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +81,7 @@ impl<'a> View<'a> {
 
     /// Returns the source line of the code at `offset`.
     pub fn line(&self, offset: u32) -> Option<SourceLine> {
-        line_of(self.module?, offset)
+        source_line::at(self.module?, offset)
     }
 }
 
@@ -95,42 +96,5 @@ impl View<'_> {
         let innermost = symbols.first().and_then(FrameSymbol::name).filter(|_| at > 0);
         let inlined = innermost.map(names::bare);
         Some(SourceLine { file: symbols[at].file()?.to_owned(), line, inlined })
-    }
-}
-
-/// Returns the source line of a module's code at `offset`.
-pub fn line_of(module: &Module, offset: u32) -> Option<SourceLine> {
-    let symbols = module.symbols_at(offset);
-    let symbol = symbols.first()?;
-    // Compilers use line 0 for code without a source line.
-    let line = symbol.line().filter(|&line| line > 0)?;
-    let name = symbol.name().filter(|_| symbols.len() > 1);
-    let inlined = name.map(names::of_symbol);
-    Some(SourceLine { file: symbol.file()?.to_owned(), line, inlined })
-}
-
-/// A line of source.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct SourceLine {
-    /// The path of the file in the debug information.
-    pub file: String,
-    /// The line number, from 1.
-    pub line: u32,
-    /// The inlined function that contains the line, if there is one.
-    pub inlined: Option<String>,
-}
-
-impl SourceLine {
-    /// Formats the line with the inlined function that contains it.
-    pub fn with_function(&self) -> String {
-        self.inlined.as_ref().map_or_else(|| self.to_string(), |name| format!("{self} in {name}, inlined"))
-    }
-}
-
-/// Shows the file without its folder.
-impl std::fmt::Display for SourceLine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let name = Path::new(&self.file).file_name().map(|name| name.to_string_lossy());
-        write!(f, "{}:{}", names::harmless(&name.unwrap_or_default()), self.line)
     }
 }
