@@ -3,6 +3,7 @@
 //! Invariant: positions in lists are the profile's numbers of blocks, edges and paths.
 
 use serde::Serialize;
+use wprof_profiler::export::CodeMap;
 use wprof_profiler::{
     CallTarget, EdgePlan, EdgeWeights, FunctionProfile, Path, PathCount, PathEnd, Profile, UnfinishedExit,
 };
@@ -153,8 +154,9 @@ pub fn shown(profile: &Profile) -> Vec<&FunctionProfile> {
 }
 
 impl<'a> Details<'a> {
-    /// Describes a function of the view's profile, whose code `code` contains if the module is available.
-    pub fn new(view: &View<'_>, function: &FunctionProfile, code: &'a Code) -> Self {
+    /// Describes a function of the view's profile, whose code `code` contains if the module is available;
+    /// `map` has the module's lines.
+    pub fn new(view: &View<'_>, function: &FunctionProfile, (code, map): (&'a Code, &CodeMap)) -> Self {
         let paths_in_all = function.paths.as_ref().map(|paths| paths.finished.len());
         Self {
             index: function.index,
@@ -164,7 +166,7 @@ impl<'a> Details<'a> {
             unfinished: unfinished(function),
             loops: loops(function),
             paths_in_all,
-            paths: paths(view, function).unwrap_or_default(),
+            paths: paths(view, function, map).unwrap_or_default(),
             through: through(function),
             indirect_calls: indirect_calls(view, function),
             tries: tries(view, function),
@@ -230,7 +232,7 @@ fn loops(function: &FunctionProfile) -> Vec<Loop> {
 }
 
 /// Returns the paths with the most instructions, if paths were counted.
-fn paths(view: &View<'_>, function: &FunctionProfile) -> Option<Vec<PathShape>> {
+fn paths(view: &View<'_>, function: &FunctionProfile, map: &CodeMap) -> Option<Vec<PathShape>> {
     let (numbering, finished) = (function.path_numbering()?, &function.paths.as_ref()?.finished);
     let mut found: Vec<(u64, &PathCount, Path)> = finished
         .iter()
@@ -241,7 +243,7 @@ fn paths(view: &View<'_>, function: &FunctionProfile) -> Option<Vec<PathShape>> 
         .collect();
     found.sort_by_key(|(ops, ..)| std::cmp::Reverse(*ops));
     found.truncate(PATHS);
-    let mut lines = PathLines::new(view, function);
+    let mut lines = PathLines::new(view, function, Some(&map.lines));
     Some(found.iter().map(|(ops, count, path)| PathShape::new(&mut lines, *ops, count, path)).collect())
 }
 

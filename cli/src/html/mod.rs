@@ -128,7 +128,7 @@ impl<'a> HtmlPage<'a> {
         let mut owners = Owners::new(view);
         let expanded = self.with_inlined(&mut owners);
         Data {
-            overview: Overview::new(view, *before),
+            overview: Overview::new(view, *before, map),
             functions: Functions::new(view, *before, map, (shown, &owners)),
             contexts: Contexts::new(&expanded, *before, &owners),
             timeline: Timeline::new(view.profile),
@@ -146,7 +146,8 @@ impl<'a> HtmlPage<'a> {
     }
 
     fn write_details(&self, mut out: impl Write) -> io::Result<()> {
-        let mut details = self.shown.iter().map(|function| Details::new(&self.view, function, &self.code));
+        let mut details =
+            self.shown.iter().map(|function| Details::new(&self.view, function, (&self.code, self.map)));
         details.try_for_each(|details| data::write_line(&details, &mut out))
     }
 

@@ -1,6 +1,7 @@
 //! The overview of the run, which the page shows first.
 
 use serde::Serialize;
+use wprof_profiler::export::CodeMap;
 use wprof_profiler::{
     Comparison, Ending, EventTotal, FigureKind, HotLoop, HotPath, Profile, Run, TimeProfile, Timed,
     TotalChange,
@@ -160,8 +161,8 @@ struct Before {
 }
 
 impl Overview {
-    /// Creates the overview of a profile, and of an earlier one if there is one.
-    pub fn new(view: &View<'_>, before: Option<&Profile>) -> Self {
+    /// Creates the overview of a profile, and of an earlier one if there is one. `map` has the module's lines.
+    pub fn new(view: &View<'_>, before: Option<&Profile>, map: &CodeMap) -> Self {
         let profile = view.profile;
         let (hottest, metrics) = (profile.hottest_paths(), &profile.metrics);
         let are_all = |kind| profile.functions.iter().all(|function| function.kind == kind);
@@ -197,7 +198,7 @@ impl Overview {
             events: profile.events.iter().map(Total::of_event).collect(),
             path_metrics: metrics.iter().map(|metric| names::harmless(&metric.name)).collect(),
             loops: profile.hottest_loops(HOTTEST).iter().map(|hot| LoopShape::new(view, hot)).collect(),
-            paths: hottest.iter().take(HOTTEST).map(|hot| PathShape::new(view, hot)).collect(),
+            paths: hottest.iter().take(HOTTEST).map(|hot| PathShape::new(view, hot, map)).collect(),
             paths_in_all: hottest.len(),
             costs: costs(profile),
             before: before.map(|before| Before::new(before, profile)),
@@ -244,9 +245,9 @@ impl LoopShape {
 }
 
 impl PathShape {
-    fn new(view: &View<'_>, hot: &HotPath) -> Self {
+    fn new(view: &View<'_>, hot: &HotPath, map: &CodeMap) -> Self {
         let &HotPath { function, id, count, ops, .. } = hot;
-        Self { function, id, lines: paths::by_lines(view, function, id), count, ops }
+        Self { function, id, lines: paths::by_lines(view, function, id, Some(&map.lines)), count, ops }
     }
 }
 

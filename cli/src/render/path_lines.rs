@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use wprof_profiler::export::LineRow;
 use wprof_profiler::{BlockId, CodeRange, FunctionProfile, Path, PathEnd};
 
 use super::path_text;
@@ -24,6 +25,8 @@ const MOST_OF_BLOCK: usize = 200;
 pub struct PathLines<'a> {
     view: View<'a>,
     function: &'a FunctionProfile,
+    /// The rows of the module's line table, if they are at hand; only where one begins can the line change.
+    rows: Option<&'a [LineRow]>,
     /// The lines of pieces of code that were looked up.
     known: HashMap<CodeRange, Vec<Line>>,
     /// All lines of the function, if they were looked up.
@@ -31,13 +34,16 @@ pub struct PathLines<'a> {
 }
 
 impl<'a> PathLines<'a> {
-    /// Creates the lines of a function; they are looked up when they are needed.
-    pub fn new(view: &View<'a>, function: &'a FunctionProfile) -> Self {
-        Self { view: *view, function, known: HashMap::new(), all: None }
+    /// Creates the lines of a function; they are looked up when they are needed. `rows` makes that faster.
+    pub fn new(view: &View<'a>, function: &'a FunctionProfile, rows: Option<&'a [LineRow]>) -> Self {
+        Self { view: *view, function, rows, known: HashMap::new(), all: None }
     }
 
     /// Describes a path that ran to its end; `None` without debug information.
     pub fn of(&mut self, path: &Path) -> Option<String> {
+        if self.rows.is_some_and(<[LineRow]>::is_empty) {
+            return None;
+        }
         let blocks = path_text::blocks(self.function, path, &PathEnd::Finished(0));
         let to = self.function.edges[path.edges.last()?.index()].to;
         self.describe(&blocks, to)
@@ -118,18 +124,29 @@ impl<'a> PathLines<'a> {
             return known.clone();
         }
         let (mut own, mut others) = (Vec::new(), Vec::new());
-        for offset in (code.start..code.end).take(MOST_OF_BLOCK) {
+        for offset in self.offsets(code) {
             // Compilers give some instructions no line; there the line of what the code is inlined into says little.
-            if self.view.line(offset).is_none() {
+            let Some(Place { lines, is_own, .. }) = place::place_with_line(&self.view, offset) else {
                 continue;
-            }
-            let Place { lines, is_own, .. } = place::place_at(&self.view, offset);
+            };
             let list = if is_own { &mut own } else { &mut others };
             list.extend(lines.into_iter().next().filter(|line| list.last() != Some(line)));
         }
         let found = if own.is_empty() { others } else { own };
         self.known.insert(code, found.clone());
         found
+    }
+}
+
+impl PathLines<'_> {
+    /// Returns the offsets of some code at which lines are looked up.
+    fn offsets(&self, code: CodeRange) -> Vec<u32> {
+        let Some(rows) = self.rows else {
+            return (code.start..code.end).take(MOST_OF_BLOCK).collect();
+        };
+        let from = rows.partition_point(|row| row.offset <= code.start);
+        let within = rows[from..].iter().map(|row| row.offset).take_while(|&offset| offset < code.end);
+        [code.start].into_iter().chain(within).collect()
     }
 }
 

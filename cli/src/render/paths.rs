@@ -1,5 +1,8 @@
 //! The paths that cost the most, their blocks, and how few paths make up most of the run.
 
+use std::collections::HashMap;
+
+use wprof_profiler::export::LineRow;
 use wprof_profiler::{HotPath, PathEnd};
 
 use super::numbers::{count_of, grouped, percent};
@@ -28,7 +31,7 @@ impl<'a> Paths<'a> {
         Self { view: *view, hottest: view.profile.hottest_paths() }
     }
 
-    /// Returns the hottest `limit` paths.
+    /// Returns the hottest `limit` paths. Where several run the same lines, blocks tell them apart.
     pub fn table(&self, limit: usize) -> Table {
         let mut table = Table::new(&[
             ("instructions", Side::Right),
@@ -38,8 +41,17 @@ impl<'a> Paths<'a> {
             ("path", Side::Left),
             ("places", Side::Place),
         ]);
-        for hot in self.hottest.iter().take(limit) {
-            let Some(description) = self.description(hot.function, hot.id) else { continue };
+        let hottest = self.hottest.iter().take(limit);
+        let found = hottest.filter_map(|hot| Some((hot, shown(&self.view, hot.function, hot.id)?)));
+        let found: Vec<(&HotPath, Shown)> = found.collect();
+        let mut alike: HashMap<(u32, &str), u32> = HashMap::new();
+        found.iter().for_each(|(hot, way)| *alike.entry((hot.function, &way.path)).or_default() += 1);
+        for (hot, Shown { path, places }) in &found {
+            let has_others = alike[&(hot.function, path.as_str())] > 1;
+            let blocks = has_others.then(|| by_blocks(&self.view, hot.function, hot.id)).flatten();
+            let blocks = blocks.map(|blocks| format!(" ({blocks})")).unwrap_or_default();
+            let name = span(self.view.name(hot.function), Ink::Name);
+            let description = [name, plain(format!("{path}{blocks}")), span(places.clone(), Ink::Faint)];
             table.row(self.figures(hot).into_iter().chain(description).collect());
         }
         table
@@ -75,10 +87,11 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// Describes a path by its source lines; `None` without debug information.
-pub fn by_lines(view: &View<'_>, function: u32, id: u64) -> Option<String> {
+/// Describes a path by its source lines; `None` without debug information. The rows of the module's line table make
+/// that faster.
+pub fn by_lines(view: &View<'_>, function: u32, id: u64, rows: Option<&[LineRow]>) -> Option<String> {
     let function = view.profile.function(function)?;
-    PathLines::new(view, function).of(&function.path_numbering()?.path(id)?)
+    PathLines::new(view, function, rows).of(&function.path_numbering()?.path(id)?)
 }
 
 /// A path as text.
@@ -89,20 +102,25 @@ struct Shown {
 }
 
 fn shown(view: &View<'_>, function: u32, id: u64) -> Option<Shown> {
-    if let Some(path) = by_lines(view, function, id) {
+    if let Some(path) = by_lines(view, function, id, None) {
         return Some(Shown { path, places: String::new() });
     }
+    let path = by_blocks(view, function, id)?;
     let function = view.profile.function(function)?;
-    let path = function.path_numbering()?.path(id)?;
-    let blocks = path_text::blocks(function, &path, &PathEnd::Finished(id));
-    let names = path_text::shown(view, function, &blocks);
-    let to = path_text::target(function, function.edges[path.edges.last()?.index()].to);
+    let blocks = path_text::blocks(function, &function.path_numbering()?.path(id)?, &PathEnd::Finished(id));
     let mut places: Vec<String> =
         blocks.iter().flat_map(|&block| path_text::places(view, function, block)).collect();
     places.dedup();
     let more = if places.len() > PLACES { " …" } else { "" };
     places.truncate(PLACES);
-    Some(Shown {
-        path: format!("{} → {to}", path_text::shortened(&names)), places: places.join(" ") + more
-    })
+    Some(Shown { path, places: places.join(" ") + more })
+}
+
+/// Describes a path by its blocks.
+fn by_blocks(view: &View<'_>, function: u32, id: u64) -> Option<String> {
+    let function = view.profile.function(function)?;
+    let path = function.path_numbering()?.path(id)?;
+    let names = path_text::shown(view, function, &path_text::blocks(function, &path, &PathEnd::Finished(id)));
+    let to = path_text::target(function, function.edges[path.edges.last()?.index()].to);
+    Some(format!("{} → {to}", path_text::shortened(&names)))
 }

@@ -131,7 +131,7 @@ class FunctionView {
     if (details.loops.length === 0) return null;
     const all = sum(details.blocks.ops);
     const rows = details.loops.slice(0, 20).map((found) => [
-      element("button", { type: "button", class: "link", onclick: () => this.goTo(found.header) }, `b${found.header}`),
+      element("button", { type: "button", class: "link", title: `b${found.header}`, onclick: () => this.goTo(found.header) }, this.code?.place(found.header) || `b${found.header}`),
       String(found.depth), grouped(found.iterations), found.entries ? average(found.iterations / found.entries) : "",
       element("span", { class: "bar", style: `--share:${share(found.ops, all)}` }, percent(found.ops, all))]);
     return panel("Loops", smallTable(["at", "depth", "rounds", "trips", ""], "lrrrr", rows));
