@@ -1,7 +1,7 @@
 //! What calls between components and the host cost, in any engine with Wasmtime's names.
 //!
 //! A component makes as many calls of each kind as it is told, to host functions that have next to nothing to do, once with
-//! Rust types and once with values of any type; and takes calls of the host.
+//! Rust types and once with values of any type; and takes calls of the host. Another one calls functions of a third.
 
 /// The component. A kind of call is the name of its import; `run-KIND` makes calls of the static type, `any-KIND` of those
 /// with values of any type.
@@ -56,6 +56,7 @@ pub fn component() -> String {
     let [imports, lowered, core_imports, given, exports] = parts;
     let lifted: String = KINDS
         .iter()
+        .filter(|name| !name.starts_with("other"))
         .chain(&["own"])
         .map(|name| {
             format!(r#"(func (export "{name}") (param "n" u32) (result u64) (canon lift (core func $m "{name}")))"#)
@@ -69,12 +70,78 @@ pub fn component() -> String {
         (core module $m {core_imports} {exports}
             (func (export "own") (param i32) (result i64) (i64.extend_i32_u (local.get 0))))
         (core instance $m (instantiate $m {given}))
-        {lifted})"#
+        {lifted}
+        {between})"#,
+        between = between()
+    )
+}
+
+/// Two components, one of which makes calls of the other: a component does not call one inside it.
+fn between() -> String {
+    let (mut imports, mut lowered, mut core_imports, mut given) =
+        (String::new(), String::new(), String::new(), String::new());
+    let (mut exports, mut lifted, mut exported) = (String::new(), String::new(), String::new());
+    for (kind, ty, core, call) in [
+        ("nothing", "", "", "(call $F) (i32.const 1)"),
+        (
+            "sum",
+            r#"(param "a" u32) (param "b" u32) (result u32)"#,
+            "(param i32 i32) (result i32)",
+            "(call $F (i32.const 1) (local.get 0))",
+        ),
+        (
+            "text",
+            r#"(param "text" string) (result u32)"#,
+            "(param i32 i32) (result i32)",
+            "(call $F (i32.const 8) (i32.const 16))",
+        ),
+    ] {
+        imports += &format!(r#"(export "{kind}" (func {ty}))"#);
+        let options = r#"(memory (core memory $libc "memory"))"#;
+        lowered += &format!(r#"(core func ${kind} (canon lower (func $other "{kind}") {options}))"#);
+        core_imports += &format!(r#"(import "other" "{kind}" (func ${kind} {core}))"#);
+        given += &format!(r#"(export "{kind}" (func ${kind}))"#);
+        let call = call.replace("$F", &format!("${kind}"));
+        exports += &format!(
+            r#"(func (export "{kind}") (param i32) (result i64) (local i64)
+                (loop $again
+                    (local.set 1 (i64.add (local.get 1) (i64.extend_i32_u {call})))
+                    (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
+                (local.get 1))"#
+        );
+        lifted += &format!(
+            r#"(func (export "other-{kind}") (param "n" u32) (result u64) (canon lift (core func $m "{kind}")))"#
+        );
+        exported += &format!(r#"(export "other-{kind}" (func $caller "other-{kind}"))"#);
+    }
+    format!(
+        r#"(component $Other
+            (core module $m (memory (export "memory") 1)
+                (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const 1024))
+                (func (export "nothing"))
+                (func (export "sum") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1)))
+                (func (export "text") (param i32 i32) (result i32) (local.get 1)))
+            (core instance $m (instantiate $m))
+            (func (export "nothing") (canon lift (core func $m "nothing")))
+            (func (export "sum") (param "a" u32) (param "b" u32) (result u32) (canon lift (core func $m "sum")))
+            (func (export "text") (param "text" string) (result u32) (canon lift (core func $m "text")
+                (memory (core memory $m "memory")) (realloc (core func $m "realloc")))))
+        (component $Caller
+            (import "other" (instance $other {imports}))
+            (core module $libc (memory (export "memory") 1) (data (i32.const 8) "sixteen letters!"))
+            (core instance $libc (instantiate $libc))
+            {lowered}
+            (core module $m {core_imports} {exports})
+            (core instance $m (instantiate $m (with "other" (instance {given}))))
+            {lifted})
+        (instance $other (instantiate $Other))
+        (instance $caller (instantiate $Caller (with "other" (instance $other))))
+        {exported}"#
     )
 }
 
 /// The kinds of calls, by the exports that make them.
-pub const KINDS: [&str; 10] = [
+pub const KINDS: [&str; 13] = [
     "run-nothing",
     "run-number",
     "run-sum",
@@ -85,10 +152,13 @@ pub const KINDS: [&str; 10] = [
     "any-sum",
     "any-text",
     "any-touch",
+    "other-nothing",
+    "other-sum",
+    "other-text",
 ];
 
 /// What each kind of call is, for people.
-pub const ABOUT: [&str; 10] = [
+pub const ABOUT: [&str; 13] = [
     "the host, without arguments and result",
     "the host, which returns a u64",
     "the host, with two u32, which returns one",
@@ -99,6 +169,9 @@ pub const ABOUT: [&str; 10] = [
     "values of any type: two u32",
     "values of any type: a string",
     "values of any type: a resource",
+    "another component, without arguments and result",
+    "another component, with two u32, which returns one",
+    "another component, with a string of 16 bytes",
 ];
 
 /// The call of the component by the host.

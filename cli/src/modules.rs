@@ -208,10 +208,12 @@ pub fn of_hash(hash: [u8; 32], path: &Path) -> Result<Module> {
 fn checked(hash: [u8; 32], path: &Path, advice: &str) -> Result<Module> {
     ensure!(path.exists(), "the module {} does not exist: {advice}", path.display());
     let module = match open(&plain_engine()?, path)? {
-        Program::Component(component) => match component.modules().iter().find(|m| m.has_hash(&hash)) {
-            Some(module) => module.clone(),
-            None => main_module(&component, path)?,
-        },
+        Program::Component(component) => {
+            match component.modules().iter().chain(component.adapters()).find(|m| m.has_hash(&hash)) {
+                Some(module) => module.clone(),
+                None => main_module(&component, path)?,
+            }
+        }
         Program::Module(module) => module,
     };
     ensure!(

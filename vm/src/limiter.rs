@@ -165,7 +165,7 @@ fn admit_counts<T: 'static>(
 ) -> Result<()> {
     let items = &store.opaque.items;
     let (have_memories, have_tables) = (items.memories().len(), items.tables().len());
-    let have_instances = items.instances().len();
+    let have_instances = items.counted_instances();
     let data = &mut store.above.data;
     let limits = match &mut store.above.hooks.limiter {
         None => return Ok(()),

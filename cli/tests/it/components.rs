@@ -259,6 +259,48 @@ fn all_instances_of_a_core_module_are_in_its_profile() {
     assert_eq!(totals[0], totals[1]);
 }
 
+/// Two components, one of which calls the other.
+const CALLS: &str = r#"(component
+  (component $Shop
+    (core module $m (func (export "price") (param i32) (result i32) (i32.mul (local.get 0) (i32.const 3))))
+    (core instance $m (instantiate $m))
+    (func $price (param "item" u32) (result u32) (canon lift (core func $m "price")))
+    (instance $i (export "price" (func $price)))
+    (export "test:shop/prices" (instance $i)))
+  (component $Till
+    (import "test:shop/prices" (instance $shop (export "price" (func (param "item" u32) (result u32)))))
+    (core func $price (canon lower (func $shop "price")))
+    (core module $m
+      (import "shop" "price" (func $price (param i32) (result i32)))
+      (func (export "total") (param i32) (result i32) (local $sum i32)
+        (loop $next
+          (local.set $sum (i32.add (local.get $sum) (call $price (local.get 0))))
+          (br_if $next (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
+        (local.get $sum)))
+    (core instance $m (instantiate $m (with "shop" (instance (export "price" (func $price))))))
+    (func (export "total") (param "items" u32) (result u32) (canon lift (core func $m "total"))))
+  (instance $shop (instantiate $Shop))
+  (instance $till (instantiate $Till (with "test:shop/prices" (instance $shop "test:shop/prices"))))
+  (export "total" (func $till "total")))"#;
+
+/// Calls between components are code of adapters, which has its own profile, and its place in contexts.
+#[test]
+fn adapters_are_told_apart() {
+    let folder = Folder::new();
+    let (component, profile) = (folder.file("calls.wat", CALLS), folder.path("p.wprof"));
+    let run = ["run", "--exact", "--collect", "cct", "-o", &profile, "--invoke", "total(100)", &component];
+    let ran = wprof(&run);
+    assert!(ran.err.contains("core module 2 (adapters) ran 1 function: see p.core2.wprof"), "{}", ran.err);
+    assert_eq!(ran.succeeded(), "15150\n");
+    let contexts = wprof(&["report", "--cct", &profile]).succeeded();
+    assert!(contexts.contains("adapter test:shop/prices#price"), "{contexts}");
+    let of_adapters = folder.path("p.core2.wprof");
+    let report = wprof(&["report", &of_adapters]).succeeded();
+    assert!(report.contains("adapter test:shop/prices#price"), "{report}");
+    let annotated = wprof(&["annotate", &of_adapters, "adapter test:shop/prices#price"]).succeeded();
+    assert!(annotated.contains("100") && annotated.contains("global.set"), "{annotated}");
+}
+
 #[test]
 fn advice_is_for_one_module_of_a_component() {
     let folder = Folder::new();

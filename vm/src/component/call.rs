@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::host_func::Passed;
 use super::lift::{Lift, Loans};
 use super::lower::Lower;
 use super::resource::ResourceAny;
@@ -14,7 +15,7 @@ use super::val::Val;
 use crate::store::StoreContextMut;
 use crate::{Error, ErrorKind, Result};
 
-/// Calls a lifted function; the caller is an instance, or the host. After a failure, no function of the callee's
+/// Calls a lifted function for the host. After a failure, no function of the callee's
 /// instance can be called any more.
 ///
 /// # Errors
@@ -23,19 +24,47 @@ use crate::{Error, ErrorKind, Result};
 pub fn call<T: 'static>(
     state: &Arc<State>,
     store: &mut StoreContextMut<'_, T>,
-    (index, caller): (u32, Option<u32>),
+    index: u32,
     args: &[Val],
 ) -> Result<Option<Val>> {
     let lifted = state.lifted(store, index)?;
     check_args(&lifted.ty, args)?;
-    let result = |lift: &mut Lift<'_>, flat: &[u64]| match &lifted.ty.result {
-        None => Ok(None),
-        Some(result) if result.flat().len() > MAX_FLAT_RESULTS => {
-            lift.load_aligned(result, flat.first().copied().unwrap_or_default() as u32).map(Some)
-        }
-        Some(result) => lift.flat(result, &mut Flat(flat)).map(Some),
-    };
-    call_with(state, store, (lifted, caller), |lower| lower_args(&lifted.ty, args, lower), result)
+    let result = |lift: &mut Lift<'_>, flat: &[u64]| lift_result(&lifted.ty, lift, flat);
+    call_with(state, store, (lifted, None), |lower| lower_args(&lifted.ty, args, lower), result)
+}
+
+/// Calls a function of another component of the file, through the host.
+///
+/// # Errors
+/// Fails if the function traps, or values violate the canonical ABI.
+pub fn between<T: 'static>(passed: &mut Passed<'_, '_, T>, index: u32) -> Result<Option<u64>> {
+    let (state, caller) = (passed.state, passed.caller());
+    let lifted = state.lifted(passed.store, index)?;
+    let instance = lifted.options.instance;
+    state.check_apart(caller, instance)?;
+    state.enter(&mut passed.store.0.opaque, instance, Some(caller))?;
+    let args = passed.vals()?;
+    let mut lent = Vec::new();
+    let result = passed_on(passed, lifted, &args, &mut lent);
+    lent.iter().for_each(ResourceAny::give_back);
+    let result = result?;
+    state.leave(&mut passed.store.0.opaque, instance, Some(caller));
+    Ok(result)
+}
+
+fn passed_on<T: 'static>(
+    passed: &mut Passed<'_, '_, T>,
+    lifted: &Lifted,
+    args: &[Val],
+    lent: &mut Vec<ResourceAny>,
+) -> Result<Option<u64>> {
+    let (state, ty) = (passed.state, &lifted.ty);
+    let bits = called(state, passed.store, lifted, |lower| lower_args(ty, args, lower), lent)?;
+    let result = lifted_result(state, passed.store, lifted, bits, |lift, flat| lift_result(ty, lift, flat))?;
+    // The caller has the result before the callee cleans up.
+    let flat = result.map_or(Ok(None), |result| passed.result((result,)))?;
+    clean_up(state, passed.store, lifted, bits)?;
+    Ok(flat)
 }
 
 /// Calls a lifted function with custom lowering of the arguments and lifting of the result.
@@ -74,18 +103,60 @@ fn entered<T: 'static, R>(
     ),
     lent: &mut Vec<ResourceAny>,
 ) -> Result<R> {
-    let Lifted { func, options, .. } = lifted;
-    let flat = state.staying(options.instance, || args(&mut Lower::new(store, options, state, lent)))?;
-    let result_bits = func.call_numeric(store, &flat)?;
+    let bits = called(state, store, lifted, args, lent)?;
+    let result = lifted_result(state, store, lifted, bits, result)?;
+    clean_up(state, store, lifted, bits)?;
+    Ok(result)
+}
+
+/// Passes the arguments and calls the core function; returns the bits of its result.
+fn called<T: 'static>(
+    state: &Arc<State>,
+    store: &mut StoreContextMut<'_, T>,
+    Lifted { func, options, .. }: &Lifted,
+    args: impl FnOnce(&mut Lower<'_, '_, T>) -> Result<CoreValues>,
+    lent: &mut Vec<ResourceAny>,
+) -> Result<Option<u64>> {
+    let flat =
+        state.staying(store, options.instance, |store| args(&mut Lower::new(store, options, state, lent)))?;
+    func.call_numeric(store, &flat)
+}
+
+/// Takes the result out of the callee.
+fn lifted_result<T: 'static, R>(
+    state: &Arc<State>,
+    store: &mut StoreContextMut<'_, T>,
+    Lifted { options, .. }: &Lifted,
+    bits: Option<u64>,
+    result: impl FnOnce(&mut Lift<'_>, &[u64]) -> Result<R>,
+) -> Result<R> {
     // A result cannot contain borrowed handles.
     let mut loans = Loans::default();
-    let mut lift = Lift::new(store, options, state, &mut loans);
-    let result = result(&mut lift, result_bits.as_slice())?;
+    let result = result(&mut Lift::new(store, options, state, &mut loans), bits.as_slice())?;
     state.check_returned(&mut store.0.opaque, options.instance)?;
-    if let Some(post_return) = options.post_return {
-        state.staying(options.instance, || post_return.call_numeric(store, result_bits.as_slice()))?;
-    }
     Ok(result)
+}
+
+/// Lets the callee free what the result took.
+fn clean_up<T: 'static>(
+    state: &Arc<State>,
+    store: &mut StoreContextMut<'_, T>,
+    Lifted { options, .. }: &Lifted,
+    bits: Option<u64>,
+) -> Result<()> {
+    let Some(post_return) = options.post_return else { return Ok(()) };
+    state.staying(store, options.instance, |store| post_return.call_numeric(store, bits.as_slice()))?;
+    Ok(())
+}
+
+fn lift_result(ty: &FuncType, lift: &mut Lift<'_>, flat: &[u64]) -> Result<Option<Val>> {
+    match &ty.result {
+        None => Ok(None),
+        Some(result) if result.flat().len() > MAX_FLAT_RESULTS => {
+            lift.load_passed(result, flat.first().copied().unwrap_or_default() as u32).map(Some)
+        }
+        Some(result) => lift.flat(result, &mut Flat(flat)).map(Some),
+    }
 }
 
 fn lower_args<T: 'static>(ty: &FuncType, args: &[Val], lower: &mut Lower<'_, '_, T>) -> Result<CoreValues> {

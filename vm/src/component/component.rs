@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::fuse::fuse;
 use super::inline::inline;
 use super::parse::parse;
 use super::plan::{Export, Plan};
@@ -51,7 +52,10 @@ impl Component {
         if engine.config().tiers.advice.is_some() && !modules.iter().any(Module::is_advised) {
             return Err(of_another_module("hot paths"));
         }
-        let plan = inline(&parsed, modules)?;
+        let mut plan = inline(&parsed, modules)?;
+        if engine.config().modules.fuses {
+            fuse(engine, &mut plan);
+        }
         Ok(Component(Arc::new(Inner { engine: engine.clone(), plan })))
     }
 
@@ -77,9 +81,16 @@ impl Component {
         &self.0.engine
     }
 
-    /// Returns the core modules, including those of nested components, in the order of the file.
+    /// Returns the core modules, including those of nested components, in the order of the file. There are also
+    /// [`adapters`](Component::adapters) between them.
     pub fn modules(&self) -> &[Module] {
         &self.0.plan.modules
+    }
+
+    /// Returns the modules of the adapters by which its components call each other, as machine code that is profiled as
+    /// that of its core modules. The same component has the same ones in each engine with the same configuration.
+    pub fn adapters(&self) -> impl Iterator<Item = &Module> {
+        self.0.plan.adapters.iter().map(|adapters| &adapters.module)
     }
 
     /// Returns the exported functions with their types: `name`, or `instance#name` for a function of an exported

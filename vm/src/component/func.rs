@@ -48,7 +48,7 @@ impl Func {
             let message = format!("expected room for {wanted} results, got {}", results.len());
             return Err(Error::new(ErrorKind::Type, message));
         }
-        let result = call(&self.state, &mut store.as_context_mut(), (self.index, None), params)?;
+        let result = call(&self.state, &mut store.as_context_mut(), self.index, params)?;
         results.iter_mut().zip(result).for_each(|(to, result)| *to = result);
         Ok(())
     }

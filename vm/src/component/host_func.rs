@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::lift::{Lift, Loans, check_aligned};
+use super::lift::{Lift, Loans};
 use super::lower::Lower;
 use super::resource::ResourceType;
 use super::state::{Options, State};
@@ -103,7 +103,7 @@ impl<'a, 's, T: 'static> Passed<'a, 's, T> {
             return P::flat(&mut lift, tuple, &mut Flat(self.flat));
         }
         let at = self.flat.first().copied().unwrap_or_default() as u32;
-        check_aligned(tuple, at)?;
+        lift.check_place(tuple, at)?;
         P::load(&mut lift, tuple, u64::from(at))
     }
 
@@ -121,7 +121,9 @@ impl<'a, 's, T: 'static> Passed<'a, 's, T> {
         // A result cannot contain borrowed resources.
         let lent = &mut Vec::new();
         let (store, options, state, ty) = (&mut *self.store, self.options, self.state, self.ty);
-        state.staying(options.instance, || result.lower(&mut Lower::new(store, options, state, lent), ty, at))
+        state.staying(store, options.instance, |store| {
+            result.lower(&mut Lower::new(store, options, state, lent), ty, at)
+        })
     }
 
     /// Ends the loans of the call.

@@ -36,8 +36,7 @@ const MAX_DEPTH: usize = 100;
 /// Returns an error if the component uses an unsupported feature, or exceeds a limit.
 pub fn inline(parsed: &Parsed<'_>, modules: Vec<Module>) -> Result<Plan> {
     let plan = Plan { modules, ..Plan::default() };
-    let (bridged, core_instances) = (HashMap::new(), 0);
-    let mut inliner = Inliner { types: &parsed.types, plan, left: MAX_WORK, core_instances, bridged };
+    let mut inliner = Inliner { types: &parsed.types, plan, left: MAX_WORK, bridged: HashMap::new() };
     let exports = inliner.instantiate(&parsed.body, Frame::default(), None, (None, 0))?;
     inliner.plan.exports = inliner.exported(&exports)?;
     Ok(inliner.plan)
@@ -117,7 +116,6 @@ struct Inliner<'t> {
     types: &'t Types,
     plan: Plan,
     left: usize,
-    core_instances: u32,
     /// The lifted function for each import that is exported.
     bridged: HashMap<Target, u32>,
 }
@@ -174,11 +172,13 @@ impl<'a> Inliner<'_> {
                     None => self.import(frame, &mut vec![(*name).to_owned()], ty)?,
                 };
                 self.bind(frame, ty, &item)?;
+                self.name(name, &item);
                 frame.push(item);
             }
             Definition::Export(name, item, ty) => {
                 let item = frame.item(item)?;
                 self.bind(frame, ty, &item)?;
+                self.name(name, &item);
                 frame.exports.add(name, item.clone());
                 frame.push(item);
             }
@@ -237,7 +237,7 @@ impl<'a> Inliner<'_> {
                 let func = frame.core_funcs[*func as usize].clone();
                 let options = frame.options(*options);
                 let target = Target::Lifted(self.plan.lifted.len() as u32);
-                self.plan.lifted.push(Lifted { func, ty: ty.clone(), options });
+                self.plan.lifted.push(Lifted { name: None, func, ty: ty.clone(), options });
                 frame.funcs.push((target, ty));
             }
             Definition::Lower(func, ty, options) => {
@@ -344,6 +344,27 @@ impl<'a> Inliner<'_> {
         Ok(())
     }
 
+    /// Names the lifted functions that an item has. Names in instances are better than those of functions alone, which
+    /// may come from a component that only wraps functions.
+    fn name(&mut self, name: &str, item: &Item<'a>) {
+        let lifted = &mut self.plan.lifted;
+        match item {
+            Item::Func(Target::Lifted(index), _) => {
+                lifted[*index as usize].name.get_or_insert_with(|| name.to_owned());
+            }
+            Item::Instance(items) => {
+                for (inner, item) in &items.list {
+                    let Item::Func(Target::Lifted(index), _) = item else { continue };
+                    let known = &mut lifted[*index as usize].name;
+                    if known.as_ref().is_none_or(|known| !known.contains('#')) {
+                        *known = Some(format!("{name}#{inner}"));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn add_instance(
         &mut self,
         frame: &mut Frame<'a>,
@@ -362,7 +383,8 @@ impl<'a> Inliner<'_> {
             let instance = args.get(module).ok_or_else(|| missing(module))?;
             frame.core_export(*instance, name)
         };
-        let step = match frame.modules[module as usize] {
+        let source = frame.modules[module as usize];
+        let step = match source {
             ModuleSource::Own(module) => {
                 let imports = self.plan.modules[module as usize].imports();
                 let imports = imports.map(|import| find(import.module(), import.name()));
@@ -377,8 +399,8 @@ impl<'a> Inliner<'_> {
             }
         };
         self.plan.steps.push(step);
-        frame.core_instances.push(CoreInstance::OfModule(self.core_instances));
-        self.core_instances += 1;
+        frame.core_instances.push(CoreInstance::OfModule(self.plan.core_instances.len() as u32));
+        self.plan.core_instances.push(source);
         Ok(())
     }
 
@@ -426,7 +448,7 @@ impl<'a> Inliner<'_> {
         let options = Options { instance, encoding: Encoding::Utf8, memory, realloc, post_return: None };
         let lower = Trampoline::Lower { func, ty: ty.clone(), options: options.clone() };
         let (core, index) = (self.trampoline(lower), self.plan.lifted.len() as u32);
-        self.plan.lifted.push(Lifted { func: core, ty: ty.clone(), options });
+        self.plan.lifted.push(Lifted { name: None, func: core, ty: ty.clone(), options });
         self.bridged.insert(func, index);
         index
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::faults::Fault;
 use super::plan::Encoding;
 use super::resource::ResourceAny;
 use super::state::{Options, State};
@@ -67,10 +68,16 @@ impl<'a> Lift<'a> {
         Lift { memory, handles, encoding: options.encoding, state, left: MAX_BYTES, loans }
     }
 
-    /// Lifts the value at an address, which must be aligned.
-    pub(super) fn load_aligned(&mut self, ty: &Type, at: u32) -> Result<Val> {
-        check_aligned(ty, at)?;
+    /// Lifts a value that is passed in memory.
+    pub(super) fn load_passed(&mut self, ty: &Type, at: u32) -> Result<Val> {
+        self.check_place(ty, at)?;
         self.load(ty, u64::from(at))
+    }
+
+    /// Fails unless an address is aligned, and all of a value of a type is in memory there.
+    pub(super) fn check_place(&self, ty: &Type, at: u32) -> Result<()> {
+        check_aligned(ty, at)?;
+        self.bytes(u64::from(at), u64::from(ty.size())).map(|_| ())
     }
 
     /// Lifts a value from core values, as bits.
@@ -148,7 +155,7 @@ impl<'a> Lift<'a> {
             TypeKind::Float32 => Val::Float32(f32::from_bits(bits as u32)),
             TypeKind::Float64 => Val::Float64(f64::from_bits(bits)),
             TypeKind::Char => {
-                let invalid = || trap(format_args!("{:#x} is not a char", bits as u32));
+                let invalid = || Fault::NotAChar { bits: bits as u32 }.error();
                 Val::Char(char::from_u32(bits as u32).ok_or_else(invalid)?)
             }
             TypeKind::Flags(names) => {
@@ -219,10 +226,7 @@ impl<'a> Lift<'a> {
         load: impl Fn(&mut Self, &Type, u64) -> Result<V>,
     ) -> Result<Vec<V>> {
         if !at.is_multiple_of(element.align()) {
-            return Err(trap(format_args!(
-                "list pointer {at:#x} is not aligned to {} bytes",
-                element.align()
-            )));
+            return Err(Fault::UnalignedList { at, align: element.align() }.error());
         }
         let size = u64::from(element.size());
         self.bytes(u64::from(at), size * u64::from(length))?;
@@ -244,9 +248,7 @@ impl<'a> Lift<'a> {
 
     fn bytes(&self, at: u64, length: u64) -> Result<&'a [u8]> {
         let bytes = self.memory.get(at as usize..).and_then(|rest| rest.get(..length as usize));
-        bytes.ok_or_else(|| {
-            trap(format_args!("value of {length} bytes at {at:#x} is out of bounds of memory"))
-        })
+        bytes.ok_or_else(|| Fault::OutOfBounds { at: at as u32, bytes: length }.error())
     }
 
     /// Charges host memory for values.
@@ -264,14 +266,13 @@ impl<'a> Lift<'a> {
 pub fn check_aligned(ty: &Type, at: u32) -> Result<()> {
     match at.is_multiple_of(ty.align()) {
         true => Ok(()),
-        false => Err(trap(format_args!("pointer {at:#x} is not aligned to {} bytes", ty.align()))),
+        false => Err(Fault::Unaligned { at, align: ty.align() }.error()),
     }
 }
 
 /// Returns the payload type of a case.
 pub fn case(ty: &Type, number: u32) -> Result<Option<&Type>> {
     let case = ty.cases().get(number as usize);
-    let unknown =
-        || trap(format_args!("discriminant {number} is out of range: there are {}", ty.cases().len()));
+    let unknown = || Fault::NoCase { number, cases: ty.cases().len() as u32 }.error();
     Ok(case.ok_or_else(unknown)?.as_ref())
 }

@@ -1,5 +1,6 @@
 //! Linkers of components: find imports by name.
 
+mod adapters;
 mod modules;
 mod stubs;
 
@@ -193,29 +194,33 @@ impl<T: 'static> Linker<T> {
                     state.set_destructor(*resource, state.find_func(store, destructor)?);
                 }
             }
-            Step::Trampoline(index) => {
-                let func = match &plan.trampolines[*index as usize] {
-                    Trampoline::Lower { func, ty, options } => {
-                        let options = state.options(store, options)?;
-                        let (callee, name) = (self.callee(plan, *func)?, function_name(plan, *func));
-                        lowered(store, state, (ty.clone(), options), (callee, (name.0, &name.1)))
-                    }
-                    &Trampoline::ResourceNew { resource, instance } => {
-                        resource_new(store, state, (resource, instance))
-                    }
-                    &Trampoline::ResourceDrop { resource, instance } => {
-                        let (interface, name) = resource_name(plan, resource);
-                        let name = format!("[resource-drop]{name}");
-                        resource_drop(store, state, (resource, instance), (interface, &name))
-                    }
-                    &Trampoline::ResourceRep { resource, instance } => {
-                        resource_rep(store, state, (resource, instance))
-                    }
-                };
-                state.set_trampoline(*index, func);
-            }
+            Step::Trampoline(index) => state.set_trampoline(*index, self.trampoline(store, state, *index)?),
+            Step::Adapters(index) => Self::place_adapters(store, state, &plan.adapters[*index as usize])?,
         }
         Ok(())
+    }
+
+    /// Creates the host function of a trampoline.
+    fn trampoline(&self, store: &mut StoreContextMut<'_, T>, state: &Arc<State>, index: u32) -> Result<Func> {
+        let plan = state.component.plan();
+        Ok(match &plan.trampolines[index as usize] {
+            Trampoline::Lower { func, ty, options } => {
+                let options = state.options(store, options)?;
+                let (callee, name) = (self.callee(plan, *func)?, function_name(plan, *func));
+                lowered(store, state, (ty.clone(), options), (callee, (name.0, &name.1)))
+            }
+            &Trampoline::ResourceNew { resource, instance } => {
+                resource_new(store, state, (resource, instance))
+            }
+            &Trampoline::ResourceDrop { resource, instance } => {
+                let (interface, name) = resource_name(plan, resource);
+                let name = format!("[resource-drop]{name}");
+                resource_drop(store, state, (resource, instance), (interface, &name))
+            }
+            &Trampoline::ResourceRep { resource, instance } => {
+                resource_rep(store, state, (resource, instance))
+            }
+        })
     }
 
     fn callee(&self, plan: &Plan, target: Target) -> Result<Callee<T>> {
@@ -261,7 +266,7 @@ fn function_name(plan: &Plan, target: Target) -> (&str, String) {
             let (interface, name) = name_of(&plan.imports[index as usize].path);
             (interface, name.to_owned())
         }
-        Target::Lifted(index) => (OWN, format!("function {index}")),
+        Target::Lifted(index) => (OWN, plan.lifted[index as usize].shown(index)),
     }
 }
 

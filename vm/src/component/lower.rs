@@ -4,6 +4,7 @@
 //!
 //! Invariant: the values have been checked against their types.
 
+use super::faults::Fault;
 use super::lift::check_aligned;
 use super::resource::ResourceAny;
 use super::state::{Options, State};
@@ -190,16 +191,14 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
     /// Allocates memory in the instance.
     pub(super) fn reserve(&mut self, align: u32, size: u64) -> Result<u32> {
         let Ok(bytes) = i32::try_from(size) else {
-            return Err(trap(format_args!("value of {size} bytes is too long")));
+            return Err(Fault::TooLong { bytes: size }.error());
         };
         let realloc =
             self.options.realloc.ok_or_else(|| trap("there is no `realloc` to pass values with"))?;
         let returned = realloc.call_numeric(self.store, &[0, 0, align.into(), bytes as u64])?;
         let at = returned.unwrap_or_default() as u32;
         if !at.is_multiple_of(align) {
-            return Err(trap(format_args!(
-                "`realloc` returned {at:#x}, which is not aligned to {align} bytes"
-            )));
+            return Err(Fault::UnalignedRealloc { at, align }.error());
         }
         self.check_bounds(at, size)?;
         Ok(at)
@@ -209,7 +208,7 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
         let memory = self.options.memory.map_or(0, |memory| memory.data_size(self.store.as_context()));
         match u64::from(at) + size <= memory as u64 {
             true => Ok(()),
-            false => Err(trap(format_args!("value of {size} bytes at {at:#x} is out of bounds of memory"))),
+            false => Err(Fault::OutOfBounds { at, bytes: size }.error()),
         }
     }
 

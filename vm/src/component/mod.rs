@@ -7,7 +7,8 @@
 //! `inline` expands nested components statically, which leaves a flat `plan` of core modules only; `state` executes the
 //! plan in a store. All core modules run like any others, and are profiled likewise.
 //!
-//! Calls between two components of one file go through the host: arguments are lifted to [`Val`]s and lowered again.
+//! Calls between two components of one file are code of adapters (`fuse`), which copy arguments from one memory to the
+//! other. Where there is none, they go through the host: arguments are lifted to [`Val`]s and lowered again.
 //!
 //! Source: the component model's *Binary.md* and *CanonicalABI.md*. Not supported yet: async functions, streams and
 //! futures, maps and lists of fixed length, components as imports, 64-bit memories for values.
@@ -47,7 +48,9 @@ mod bridge;
 mod call;
 #[allow(clippy::module_inception, reason = "it is named after the file format")]
 mod component;
+mod faults;
 mod func;
+mod fuse;
 mod host_func;
 mod inline;
 mod instance;

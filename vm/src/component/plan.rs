@@ -12,7 +12,10 @@ pub struct Plan {
     /// All core modules, in the order of the file.
     pub modules: Vec<Module>,
     pub imports: Vec<Import>,
+    /// The sources of the core instances, in order of creation.
+    pub core_instances: Vec<ModuleSource>,
     pub steps: Vec<Step>,
+    pub adapters: Vec<Adapters>,
     pub lifted: Vec<Lifted>,
     pub trampolines: Vec<Trampoline>,
     pub resources: Vec<Resource>,
@@ -49,6 +52,11 @@ impl Plan {
     /// Reports whether an instance is the other one, or contains it.
     pub fn is_around(&self, outer: u32, inner: u32) -> bool {
         self.outward(inner).any(|instance| instance == outer)
+    }
+
+    /// Reports whether neither of two instances is or contains the other.
+    pub fn are_apart(&self, one: u32, other: u32) -> bool {
+        !self.is_around(one, other) && !self.is_around(other, one)
     }
 
     /// Returns the instances that a call enters: the callee's and those around it, but for those in which the caller
@@ -114,12 +122,37 @@ pub enum Step {
     Bridge,
     /// Creates a host function.
     Trampoline(u32),
+    /// Instantiates adapters, in place of host functions.
+    Adapters(u32),
     /// Looks up the destructor of a resource.
     Destructor(u32),
 }
 
+/// A core module of ours that calls functions of components for others: see `fuse`.
+#[derive(Debug)]
+pub struct Adapters {
+    pub module: Module,
+    /// What it imports, in order.
+    pub imports: Vec<AdapterImport>,
+    /// The trampolines that its functions stand for. Each is exported by its number here.
+    pub trampolines: Vec<u32>,
+}
+
+/// What adapters import.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AdapterImport {
+    /// The function that traps.
+    Fail,
+    /// The function that traps unless text in a memory is UTF-8.
+    CheckText(CoreItem),
+    /// A function or memory of a core instance.
+    Item(CoreItem),
+    /// The flags of a component instance.
+    Flags(u32),
+}
+
 /// An item of a core instance, or a trampoline.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CoreItem {
     Export { instance: u32, name: Arc<str> },
     Trampoline(u32),
@@ -148,9 +181,18 @@ pub enum Target {
 /// A core function that implements a function of the component model.
 #[derive(Debug)]
 pub struct Lifted {
+    /// The name by which another component or the host knows it, if any does: `name`, or `instance#name`.
+    pub name: Option<String>,
     pub func: CoreItem,
     pub ty: Arc<FuncType>,
     pub options: Options,
+}
+
+impl Lifted {
+    /// Returns the name, or the number if there is none.
+    pub fn shown(&self, index: u32) -> String {
+        self.name.clone().unwrap_or_else(|| format!("function {index}"))
+    }
 }
 
 /// The options of the canonical ABI.

@@ -5,22 +5,22 @@
 //!
 //! Invariant: the lock is never held while code of the component or of the host runs.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hashbrown::HashMap;
 
 use super::bridge::Bridge;
 use super::component::Component;
+use super::faults::Fault;
 use super::plan::{self, CoreItem, Encoding, ModuleSource};
 use super::resource::ResourceType;
 use super::trap;
 use super::types::FuncType;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::instances::stored::Stored;
-use crate::runtime::values::handles::{ComponentInstance, Handles};
+use crate::runtime::values::handles::{ComponentInstance, ENTERED, Handles, STAYS};
 use crate::store::StoreContextMut;
-use crate::{Error, ErrorKind, Extern, Func, Instance, Memory, Module, Result, Val};
+use crate::{Error, ErrorKind, Extern, Func, Global, Instance, Memory, Module, Result, Val};
 
 pub struct State {
     pub component: Component,
@@ -34,8 +34,6 @@ pub struct State {
     modules: HashMap<u32, Module>,
     lifted: Vec<OnceLock<Lifted>>,
     bridge: OnceLock<Bridge>,
-    /// For each instance, whether it must not call out now, because values are being passed to it or cleaned up.
-    must_stay: Vec<AtomicBool>,
     inner: Mutex<Inner>,
 }
 
@@ -75,19 +73,8 @@ impl State {
         let destructors = plan.resources.iter().map(|_| OnceLock::new()).collect();
         let inner = Inner { core_instances: Vec::new(), trampolines: vec![None; plan.trampolines.len()] };
         let lifted = plan.lifted.iter().map(|_| OnceLock::new()).collect();
-        let must_stay = plan.instances.iter().map(|_| AtomicBool::new(false)).collect();
         let (component, bridge, inner) = (component.clone(), OnceLock::new(), Mutex::new(inner));
-        Arc::new(State {
-            component,
-            instances,
-            destructors,
-            resources,
-            modules,
-            lifted,
-            bridge,
-            must_stay,
-            inner,
-        })
+        Arc::new(State { component, instances, destructors, resources, modules, lifted, bridge, inner })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -182,11 +169,11 @@ impl State {
     pub fn enter(&self, store: &mut StoreOpaque, instance: u32, caller: Option<u32>) -> Result<()> {
         let plan = self.component.plan();
         let all = self.instances(store);
-        if plan.entered(instance, caller).any(|instance| all[instance as usize].is_entered) {
-            return Err(cannot_enter());
+        if plan.entered(instance, caller).any(|instance| all[instance as usize].has(ENTERED)) {
+            return Err(Fault::CannotEnter.error());
         }
         for instance in plan.entered(instance, caller) {
-            all[instance as usize].is_entered = true;
+            all[instance as usize].set(ENTERED, true);
             all[instance as usize].borrowed = 0;
         }
         Ok(())
@@ -196,15 +183,14 @@ impl State {
     pub fn leave(&self, store: &mut StoreOpaque, instance: u32, caller: Option<u32>) {
         let all = self.instances(store);
         let entered = self.component.plan().entered(instance, caller);
-        entered.for_each(|instance| all[instance as usize].is_entered = false);
+        entered.for_each(|instance| _ = all[instance as usize].set(ENTERED, false));
     }
 
     /// Fails if one of two different instances contains the other: as in Wasmtime, they do not call each other.
     pub fn check_apart(&self, one: u32, other: u32) -> Result<()> {
-        let plan = self.component.plan();
-        match plan.is_around(one, other) || plan.is_around(other, one) {
-            true => Err(cannot_enter()),
-            false => Ok(()),
+        match self.component.plan().are_apart(one, other) {
+            true => Ok(()),
+            false => Err(Fault::CannotEnter.error()),
         }
     }
 
@@ -216,22 +202,32 @@ impl State {
         }
     }
 
-    pub fn check_may_leave(&self, instance: u32) -> Result<()> {
-        match self.must_stay[instance as usize].load(Ordering::Relaxed) {
-            true => Err(trap("cannot leave component instance")),
+    pub fn check_may_leave(&self, store: &mut StoreOpaque, instance: u32) -> Result<()> {
+        match self.instances(store)[instance as usize].has(STAYS) {
+            true => Err(Fault::CannotLeave.error()),
             false => Ok(()),
         }
     }
 
-    /// Does something during which an instance must not call out.
-    pub fn staying<R>(&self, instance: u32, what: impl FnOnce() -> Result<R>) -> Result<R> {
-        let stays = &self.must_stay[instance as usize];
-        // Only the thread that uses the store gets here.
-        let before = stays.load(Ordering::Relaxed);
-        stays.store(true, Ordering::Relaxed);
-        let result = what()?;
-        stays.store(before, Ordering::Relaxed);
+    /// Does something with the store during which an instance must not call out.
+    pub fn staying<T: 'static, R>(
+        &self,
+        store: &mut StoreContextMut<'_, T>,
+        instance: u32,
+        what: impl FnOnce(&mut StoreContextMut<'_, T>) -> Result<R>,
+    ) -> Result<R> {
+        let before = self.instances(&mut store.0.opaque)[instance as usize].set(STAYS, true);
+        let result = what(store)?;
+        self.instances(&mut store.0.opaque)[instance as usize].set(STAYS, before);
         Ok(result)
+    }
+
+    /// Returns the flags of an instance, for adapters.
+    ///
+    /// # Panics
+    /// Panics if the component is in another store.
+    pub fn flags(&self, store: &mut StoreOpaque, instance: u32) -> Global {
+        Global(store.items.add_flags(self.instances, instance))
     }
 
     /// Returns the instances of the file's components, by their numbers in the plan.
@@ -309,8 +305,4 @@ impl State {
         }
         Ok(())
     }
-}
-
-fn cannot_enter() -> Error {
-    trap("cannot enter component instance")
 }

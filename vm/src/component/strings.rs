@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use super::faults::Fault;
 use super::plan::Encoding;
 use super::trap;
 use crate::Result;
@@ -52,10 +53,7 @@ impl Shape {
     /// Returns an error if the bytes are not a valid string.
     pub fn read(&self, bytes: &[u8]) -> Result<String> {
         match self.form {
-            Form::Utf8 => {
-                let text = std::str::from_utf8(bytes);
-                text.map(str::to_owned).map_err(|error| trap(format_args!("string is not UTF-8: {error}")))
-            }
+            Form::Utf8 => utf8(bytes).map(str::to_owned),
             Form::Utf16 => {
                 let units = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
                 let text = char::decode_utf16(units).collect::<Result<String, _>>();
@@ -64,6 +62,20 @@ impl Shape {
             Form::Latin1 => Ok(bytes.iter().map(|&byte| char::from(byte)).collect()),
         }
     }
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|error| trap(format_args!("string is not UTF-8: {error}")))
+}
+
+/// Fails unless there is a string in a memory, as a caller of [`Shape::read`] does.
+///
+/// # Errors
+/// Returns an error if it is too long, out of bounds, or not UTF-8.
+pub fn check_utf8(memory: &[u8], at: u32, length: u32) -> Result<()> {
+    let bytes = Shape::new(Encoding::Utf8, length)?.bytes;
+    let text = memory.get(at as usize..).and_then(|rest| rest.get(..bytes as usize));
+    utf8(text.ok_or_else(|| Fault::OutOfBounds { at, bytes: bytes.into() }.error())?).map(|_| ())
 }
 
 /// Encodes a string: returns its bytes, their alignment, and the length to pass.

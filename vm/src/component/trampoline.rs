@@ -5,11 +5,13 @@
 use std::sync::Arc;
 
 use super::call;
+use super::faults::Fault;
 use super::host_func::{HostFunc, Passed};
 use super::state::{Options, State};
 use super::types::FuncType;
+use crate::exception::ThrownException;
 use crate::store::StoreContextMut;
-use crate::{AsContextMut, Func, Result, ValType};
+use crate::{AsContextMut, Error, Func, ValType};
 
 /// The interface name in profiles for functions that are not imports.
 pub const OWN: &str = "component";
@@ -30,27 +32,21 @@ pub fn lowered<T: 'static>(
 ) -> Func {
     let state = state.clone();
     Func::named(store, name, ty.lowered(), move |mut caller, params| {
-        state.check_may_leave(options.instance)?;
         let mut store = caller.as_context_mut();
+        state.check_may_leave(&mut store.0.opaque, options.instance)?;
         let mut passed = Passed::new(&mut store, &state, (&ty, &options), params);
         let ended = match &callee {
             Callee::Host(func) => func.call(&mut passed),
-            Callee::Lifted(index) => call_lifted(&mut passed, *index),
+            Callee::Lifted(index) => call::between(&mut passed, *index),
         };
         passed.end();
-        ended
+        ended.map_err(caught)
     })
 }
 
-/// Calls a function of another component of the file through the host.
-fn call_lifted<T: 'static>(passed: &mut Passed<'_, '_, T>, index: u32) -> Result<Option<u64>> {
-    let (state, caller) = (passed.state, passed.caller());
-    state.check_apart(caller, state.component.plan().lifted[index as usize].options.instance)?;
-    let args = passed.vals()?;
-    match call::call(state, passed.store, (index, Some(caller)), &args)? {
-        Some(result) => passed.result((result,)),
-        None => Ok(None),
-    }
+/// Exceptions do not pass from one component to another, nor from the host to a component.
+fn caught(error: Error) -> Error {
+    if error.is::<ThrownException>() { Fault::Thrown.error() } else { error }
 }
 
 /// Creates the function that makes a handle from the representation of a resource, for the component that defines
@@ -62,9 +58,9 @@ pub fn resource_new<T: 'static>(
 ) -> Func {
     let (state, ty) = (state.clone(), crate::FuncType::new([ValType::I32], [ValType::I32]));
     Func::named(store, (OWN, "resource.new"), ty, move |mut caller, params| {
-        state.check_may_leave(instance)?;
         let rep = params[0] as u32;
         let store = caller.as_context_mut();
+        state.check_may_leave(&mut store.0.opaque, instance)?;
         let handle = state.handles(&mut store.0.opaque, instance).add(resource, rep, true)?;
         Ok(Some(handle.into()))
     })
@@ -79,9 +75,9 @@ pub fn resource_drop<T: 'static>(
 ) -> Func {
     let (state, ty) = (state.clone(), crate::FuncType::new([ValType::I32], []));
     Func::named(store, name, ty, move |mut caller, params| {
-        state.check_may_leave(instance)?;
-        let handle = params[0] as u32;
-        state.drop_handle(&mut caller.as_context_mut(), instance, (handle, resource))?;
+        let (mut store, handle) = (caller.as_context_mut(), params[0] as u32);
+        state.check_may_leave(&mut store.0.opaque, instance)?;
+        state.drop_handle(&mut store, instance, (handle, resource))?;
         Ok(None)
     })
 }

@@ -12,7 +12,7 @@ use wprof_profiler::{Extension, Profile, TableShape};
 
 use super::{Strategy, cores};
 
-/// How large modules may be.
+/// How large modules may be, and whether components get modules of ours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ModuleLimits {
     /// Bytes.
@@ -22,6 +22,8 @@ pub(crate) struct ModuleLimits {
     pub(crate) max_function_size: u32,
     /// Locals of a function, parameters included.
     pub(crate) max_locals: u32,
+    /// Whether calls between the components of a file are code of adapters.
+    pub(crate) fuses: bool,
 }
 
 impl Default for ModuleLimits {
@@ -31,6 +33,7 @@ impl Default for ModuleLimits {
             max_functions: 1_000_000,
             max_function_size: 7_654_321,
             max_locals: 50_000,
+            fuses: true,
         }
     }
 }

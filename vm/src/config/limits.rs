@@ -35,6 +35,14 @@ impl Config {
         self
     }
 
+    /// Sets whether calls between the components of a file are machine code of adapters (default: yes). Otherwise they go
+    /// through the host, which does the same: this is there to compare them.
+    #[doc(hidden)]
+    pub fn fused_adapters(&mut self, enable: bool) -> &mut Self {
+        self.modules.fuses = enable;
+        self
+    }
+
     /// Adapts the settings to a process limit of `limit` bytes of address space, where memories are reserved whole only
     /// if several of them fit; and to a process without signals, where they are not.
     #[must_use]

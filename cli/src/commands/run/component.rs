@@ -86,14 +86,19 @@ fn instantiated(
     }
 }
 
+/// Returns the core modules, and behind them those of adapters.
+pub fn modules(component: &Component) -> Vec<Module> {
+    component.modules().iter().chain(component.adapters()).cloned().collect()
+}
+
 /// Returns the profiles of the core modules that ran beside the main one, with the modules' numbers.
 ///
 /// # Errors
 /// Returns an error if nothing was counted.
 pub fn others(store: &Store<WasiCtx>, component: &Component, main: &Module) -> Result<Vec<(usize, Profile)>> {
-    let all = component.modules().iter().enumerate();
+    let all = modules(component).into_iter().enumerate();
     let others = all.filter(|(_, module)| module.hash() != main.hash());
-    let profile = |(number, module): (usize, &Module)| {
+    let profile = |(number, module): (usize, Module)| {
         let profile = module.profile(store)?;
         Some(profile.map(|profile| (number, profile)).map_err(failure))
     };

@@ -8,6 +8,7 @@ use wprof_profiler::Profile;
 
 use super::args::RunArgs;
 use super::collect::Counted;
+use super::component;
 use crate::modules::{self, Program};
 
 /// A program, and the engine that runs it.
@@ -50,9 +51,9 @@ impl Loaded {
         Ok(Self { engine, module, ran, component, graphs })
     }
 
-    /// Returns the core modules.
+    /// Returns the core modules, and those of adapters.
     pub fn modules(&self) -> Vec<Module> {
-        self.component.as_ref().map_or_else(|| vec![self.ran.clone()], |all| all.modules().to_vec())
+        self.component.as_ref().map_or_else(|| vec![self.ran.clone()], component::modules)
     }
 
     /// Turns a profile of the module that ran into one of the program.

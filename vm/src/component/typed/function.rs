@@ -2,7 +2,7 @@
 
 use super::{ComponentType, CoreValues, Flat, Lift, Lower, unfit};
 use crate::Result;
-use crate::component::lift::{Lift as Lifting, check_aligned};
+use crate::component::lift::Lift as Lifting;
 use crate::component::lower::Lower as Lowering;
 use crate::component::resource::ResourceType;
 use crate::component::types::{FuncType, MAX_FLAT_PARAMS, MAX_FLAT_RESULTS, Type};
@@ -115,7 +115,7 @@ impl<R: Lift + 'static> Returns for (R,) {
         let ty = ty.result.as_ref().ok_or_else(|| unfit("no result"))?;
         if ty.flat().len() > MAX_FLAT_RESULTS {
             let at = flat.first().copied().unwrap_or_default() as u32;
-            check_aligned(ty, at)?;
+            lift.check_place(ty, at)?;
             return Ok((R::load(lift, ty, u64::from(at))?,));
         }
         Ok((R::flat(lift, ty, &mut Flat(flat))?,))

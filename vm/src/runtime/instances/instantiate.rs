@@ -58,7 +58,7 @@ pub fn instantiate(
     handle: Box<dyn Any + Send + Sync>,
     imports: Imports,
 ) -> Result<u32> {
-    check_count("instances", store.items.instances().len(), store.items.limits().instances)?;
+    check_count("instances", store.items.counted_instances(), store.items.limits().instances)?;
     if let Some(trace) = &store.observed.trace {
         trace.check_instance(module, store.items.instances())?;
     }

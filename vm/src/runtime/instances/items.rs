@@ -29,6 +29,8 @@ pub struct Items {
     limits: StoreLimits,
     /// Dropped before the items defined in their vmctxs, none of which follows its definition then.
     instances: Vec<InstanceData>,
+    /// The number of instances that the engine has added of its own accord.
+    left_out: usize,
     memories: Vec<StoreMemory>,
     tables: Vec<TableData>,
     globals: Vec<GlobalData>,
@@ -48,6 +50,7 @@ impl Items {
             id: StoreId::fresh(),
             limits,
             instances: Vec::new(),
+            left_out: 0,
             memories: Vec::new(),
             tables: Vec::new(),
             globals: Vec::new(),
@@ -173,6 +176,16 @@ impl Items {
         &mut self.instances
     }
 
+    /// Returns the number of instances for which there are limits.
+    pub fn counted_instances(&self) -> usize {
+        self.instances.len().saturating_sub(self.left_out)
+    }
+
+    /// Sets that the next instance does not count, or, where it could not be added, that this was not to be.
+    pub fn leave_out_next(&mut self, is_left_out: bool) {
+        self.left_out = if is_left_out { self.left_out + 1 } else { self.left_out - 1 };
+    }
+
     /// Returns instance number `index`.
     #[inline]
     pub fn instance(&self, index: u32) -> &InstanceData {
@@ -204,6 +217,17 @@ impl Items {
     pub fn component_mut(&mut self, component: Stored) -> &mut [ComponentInstance] {
         let index = self.index(component);
         &mut self.components[index as usize]
+    }
+
+    /// Adds a global that holds the flags of an instance of a component; returns its handle.
+    ///
+    /// # Panics
+    /// Panics if the component belongs to another store.
+    pub fn add_flags(&mut self, component: Stored, instance: u32) -> Stored {
+        let of = &self.component_mut(component)[instance as usize];
+        let (cell, flags) = (of.cell(), of.flags());
+        let index = self.add_global(ComponentInstance::flags_type(), flags, Some(cell));
+        self.handle(index)
     }
 
     /// Returns the contents of a memory, which is not shared, and the instances of a component.

@@ -15,11 +15,13 @@ pub struct GlobalData {
 }
 
 impl GlobalData {
-    /// Creates a global with this value. Its cell is `cell`, in a vmctx of the same store, or else its own.
+    /// Creates a global with this value. Its cell is `cell`, in a vmctx of the same store or of an instance of a
+    /// component there, or else its own.
     pub fn new(ty: GlobalType, value: VmValue, cell: Option<NonNull<VmValue>>) -> GlobalData {
         let owns_cell = cell.is_none();
         let cell = cell.unwrap_or_else(|| NonNull::from(Box::leak(Box::new(value))));
-        // SAFETY: the cell is in a vmctx of the global's store, or is the global's own, which is dropped with the store.
+        // SAFETY: the cell is in a vmctx or of a component of the global's store, or is the global's own, which is dropped
+        // with the store.
         let cell = unsafe {
             cell.write(value);
             StorePtr::new(cell)

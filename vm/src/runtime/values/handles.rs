@@ -5,7 +5,11 @@
 //!
 //! Source: *CanonicalABI.md*, "Table State", "Resource State".
 
-use crate::{Error, ErrorKind, Result};
+use std::ptr::NonNull;
+
+use super::global_data::GlobalData;
+use crate::runtime::instances::abi::VmValue;
+use crate::{Error, ErrorKind, GlobalType, Result, ValType};
 
 /// Maximum number of handles of a component instance.
 const MAX_HANDLES: usize = 1 << 20;
@@ -15,15 +19,57 @@ pub fn trap(why: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Trap, format_args!("wasm trap: {why}"))
 }
 
+/// The flag of an instance in which, or in an instance inside of which, a call is active. It stays set after a trap,
+/// because the state of the instance is then unknown.
+pub const ENTERED: u32 = 1;
+/// The flag of an instance that must not call out now, because values are being passed to it or cleaned up.
+pub const STAYS: u32 = 2;
+
 /// The state of an instance of one of a file's components.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ComponentInstance {
     pub handles: Handles,
-    /// Whether a call is active in it, or in an instance that it contains. The flag stays set after a trap, because
-    /// the state of the instance is then unknown.
-    pub is_entered: bool,
     /// Number of handles lent to the active call, which must be dropped before it ends.
     pub borrowed: u32,
+    /// A global, as machine code of adapters has it as well.
+    flags: GlobalData,
+}
+
+impl Default for ComponentInstance {
+    fn default() -> Self {
+        let flags = GlobalData::new(ComponentInstance::flags_type(), VmValue::from_u32(0), None);
+        ComponentInstance { handles: Handles::default(), borrowed: 0, flags }
+    }
+}
+
+impl ComponentInstance {
+    /// Returns the type of the global with the flags.
+    pub fn flags_type() -> GlobalType {
+        GlobalType::new(ValType::I32, true)
+    }
+
+    /// Returns the cell of the global with the flags.
+    pub fn cell(&self) -> NonNull<VmValue> {
+        self.flags.cell()
+    }
+
+    /// Returns the value of the global with the flags.
+    pub fn flags(&self) -> VmValue {
+        self.flags.get()
+    }
+
+    /// Reports whether a flag is set.
+    pub fn has(&self, flag: u32) -> bool {
+        self.flags.get().u32() & flag != 0
+    }
+
+    /// Sets or clears a flag; returns whether it was set.
+    pub fn set(&mut self, flag: u32, is_set: bool) -> bool {
+        let before = self.flags.get().u32();
+        let after = if is_set { before | flag } else { before & !flag };
+        self.flags.set(VmValue::from_u32(after));
+        before & flag != 0
+    }
 }
 
 /// A handle of an instance.
