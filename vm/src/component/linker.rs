@@ -1,6 +1,5 @@
 //! Linkers of components: find imports by name.
 
-mod adapters;
 mod modules;
 mod stubs;
 
@@ -10,22 +9,17 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
-use super::bridge::Bridge;
 use super::component::Component;
 use super::host_func::HostFunc;
 use super::instance::Instance;
-use super::plan::{Imported, Plan, Step, Target, Trampoline};
+use super::instance_pre::{Destructor, Given, InstancePre};
+use super::plan::{Imported, Plan};
 use super::resource::ResourceType;
-use super::state::State;
-use super::trampoline::{Callee, OWN, lowered, resource_drop, resource_new, resource_rep};
 use super::typed::{Params, Results};
 use super::val::Val;
 use super::versions::compatible;
 use crate::store::StoreContextMut;
-use crate::{AsContextMut, Engine, Error, ErrorKind, Func, Module, Result, ValType};
-
-/// The destructor that runs when an owned host resource is dropped.
-type Destructor<T> = dyn Fn(StoreContextMut<'_, T>, u32) -> Result<()> + Send + Sync + 'static;
+use crate::{AsContextMut, Engine, Error, ErrorKind, Module, Result};
 
 /// Definitions of components' imports.
 ///
@@ -90,23 +84,28 @@ impl<T: 'static> Linker<T> {
     ///
     /// # Panics
     /// Panics if the component belongs to another engine than the store.
-    pub fn instantiate(
-        &self,
-        mut store: impl AsContextMut<Data = T>,
-        component: &Component,
-    ) -> Result<Instance> {
+    pub fn instantiate(&self, store: impl AsContextMut<Data = T>, component: &Component) -> Result<Instance> {
+        self.instantiate_pre(component)?.instantiate(store)
+    }
+
+    /// Finds the imports of a component by name and checks their types once, for many instantiations. Later definitions do
+    /// not affect the result.
+    ///
+    /// # Errors
+    /// Fails if imports are missing (the error lists all of them) or do not fit.
+    pub fn instantiate_pre(&self, component: &Component) -> Result<InstancePre<T>> {
         let plan = component.plan();
         self.check_imports(plan)?;
-        let resources = self.resources(plan);
-        self.check_types(plan, &resources)?;
-        let modules = self.modules(plan)?;
-        let mut store = store.as_context_mut();
-        let state = State::new(&mut store.0.opaque, component, resources, modules);
-        self.place_destructors(&mut store, &state, plan);
-        for step in &plan.steps {
-            self.carry_out(&mut store, &state, step)?;
-        }
-        Ok(Instance(state))
+        self.check_modules(plan)?;
+        let given = plan.imports.iter().filter_map(|import| match self.find(&import.path)? {
+            Definition::Func(func) => Some(Given::Func(func.clone())),
+            Definition::Resource(ty, destructor) => Some(Given::Resource(ty.clone(), destructor.clone())),
+            Definition::Module(module) => Some(Given::Module(module.clone())),
+            Definition::Instance(_) => None,
+        });
+        let pre = InstancePre::new(component, given.collect());
+        self.check_types(plan, &pre.resources())?;
+        Ok(pre)
     }
 
     fn check_imports(&self, plan: &Plan) -> Result<()> {
@@ -144,95 +143,6 @@ impl<T: 'static> Linker<T> {
         Ok(())
     }
 
-    /// Returns the types of the plan's resources: the host's, and new ones.
-    fn resources(&self, plan: &Plan) -> Vec<ResourceType> {
-        let mut all: Vec<ResourceType> = (0..plan.resources.len())
-            .map(|index| ResourceType::named(&format!("resource {index}")))
-            .collect();
-        for import in &plan.imports {
-            if let (Imported::Resource(index), Some(Definition::Resource(ty, _))) =
-                (&import.item, self.find(&import.path))
-            {
-                all[*index as usize] = ty.clone();
-            }
-        }
-        all
-    }
-
-    fn place_destructors(&self, store: &mut StoreContextMut<'_, T>, state: &State, plan: &Plan) {
-        for import in &plan.imports {
-            if let (Imported::Resource(index), Some(Definition::Resource(_, destructor))) =
-                (&import.item, self.find(&import.path))
-            {
-                let destructor = destructor.clone();
-                let ty = crate::FuncType::new([ValType::I32], []);
-                let func = Func::new(&mut *store, ty, move |mut caller, params, _| {
-                    destructor(caller.as_context_mut(), super::call::bits(&params[0]) as u32)
-                });
-                state.set_destructor(*index, func);
-            }
-        }
-    }
-
-    fn carry_out(&self, store: &mut StoreContextMut<'_, T>, state: &Arc<State>, step: &Step) -> Result<()> {
-        let plan = state.component.plan();
-        match step {
-            Step::Instantiate { module, imports } => {
-                let imports =
-                    imports.iter().map(|item| state.find(store, item)).collect::<Result<Vec<_>>>()?;
-                let module = &plan.modules[*module as usize];
-                state.add_core_instance(crate::Instance::new(store, module, &imports)?);
-            }
-            Step::InstantiateImported { import, items } => {
-                let items = items.iter().map(|item| state.find(store, item)).collect::<Result<Vec<_>>>()?;
-                let instance = modules::instantiate(store, state, *import, &items)?;
-                state.add_core_instance(instance);
-            }
-            Step::Bridge => state.set_bridge(Bridge::new(store)?),
-            Step::Destructor(resource) => {
-                if let Some(destructor) = &plan.resources[*resource as usize].destructor {
-                    state.set_destructor(*resource, state.find_func(store, destructor)?);
-                }
-            }
-            Step::Trampoline(index) => state.set_trampoline(*index, self.trampoline(store, state, *index)?),
-            Step::Adapters(index) => Self::place_adapters(store, state, &plan.adapters[*index as usize])?,
-        }
-        Ok(())
-    }
-
-    /// Creates the host function of a trampoline.
-    fn trampoline(&self, store: &mut StoreContextMut<'_, T>, state: &Arc<State>, index: u32) -> Result<Func> {
-        let plan = state.component.plan();
-        Ok(match &plan.trampolines[index as usize] {
-            Trampoline::Lower { func, ty, options } => {
-                let options = state.options(store, options)?;
-                let (callee, name) = (self.callee(plan, *func)?, function_name(plan, *func));
-                lowered(store, state, (ty.clone(), options), (callee, (name.0, &name.1)))
-            }
-            &Trampoline::ResourceNew { resource, instance } => {
-                resource_new(store, state, (resource, instance))
-            }
-            &Trampoline::ResourceDrop { resource, instance } => {
-                let (interface, name) = resource_name(plan, resource);
-                let name = format!("[resource-drop]{name}");
-                resource_drop(store, state, (resource, instance), (interface, &name))
-            }
-            &Trampoline::ResourceRep { resource, instance } => {
-                resource_rep(store, state, (resource, instance))
-            }
-        })
-    }
-
-    fn callee(&self, plan: &Plan, target: Target) -> Result<Callee<T>> {
-        match target {
-            Target::Lifted(index) => Ok(Callee::Lifted(index)),
-            Target::Imported(index) => match self.find(&plan.imports[index as usize].path) {
-                Some(Definition::Func(func)) => Ok(Callee::Host(func.clone())),
-                _ => Err(Error::new(ErrorKind::Link, "an import is not defined")),
-            },
-        }
-    }
-
     fn find(&self, path: &[String]) -> Option<&Definition<T>> {
         let (last, instances) = path.split_last()?;
         let mut names = &self.root;
@@ -256,32 +166,6 @@ impl<T: 'static> Names<T> {
         }
         let wanted = compatible(name)?;
         self.0.keys().map(String::as_str).find(|defined| compatible(defined) == Some(wanted))
-    }
-}
-
-/// Returns the interface and the name of a function, for profiles.
-fn function_name(plan: &Plan, target: Target) -> (&str, String) {
-    match target {
-        Target::Imported(index) => {
-            let (interface, name) = name_of(&plan.imports[index as usize].path);
-            (interface, name.to_owned())
-        }
-        Target::Lifted(index) => (OWN, plan.lifted[index as usize].shown(index)),
-    }
-}
-
-/// Returns the interface and the name of a resource, for profiles.
-fn resource_name(plan: &Plan, resource: u32) -> (&str, &str) {
-    let is_it = |item: &Imported| matches!(item, Imported::Resource(index) if *index == resource);
-    let import = plan.imports.iter().find(|import| is_it(&import.item));
-    import.map_or((OWN, "resource"), |import| name_of(&import.path))
-}
-
-fn name_of(path: &[String]) -> (&str, &str) {
-    match path {
-        [.., interface, name] => (interface, name),
-        [name] => (OWN, name),
-        [] => (OWN, ""),
     }
 }
 

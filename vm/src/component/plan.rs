@@ -101,6 +101,13 @@ pub struct ModuleType {
     pub exports: Vec<(String, ExternType)>,
 }
 
+impl ModuleType {
+    /// Returns the number of an import.
+    pub fn import(&self, module: &str, name: &str) -> Option<usize> {
+        self.imports.iter().position(|(of, known, _)| (&**of, &**known) == (module, name))
+    }
+}
+
 /// Where a core module comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModuleSource {

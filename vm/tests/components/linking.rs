@@ -203,6 +203,29 @@ fn core_modules_are_imported() -> Outcome {
     Ok(())
 }
 
+/// What is resolved once is instantiated in several stores, with resources of their own.
+#[test]
+fn imports_are_resolved_once_for_many_instances() -> Outcome {
+    let engine = Engine::default();
+    let component = Component::new(&engine, AGAIN)?;
+    let mut linker = linker(&engine)?;
+    let pre = linker.instantiate_pre(&component)?;
+    linker.allow_shadowing(true).root().func_wrap("add", |_, (_, _): (u32, u32)| Ok((0_u32,)))?;
+    for n in [1, 2] {
+        let mut store = Store::new(&engine, component::ResourceTable::new());
+        let instances = [pre.instantiate(&mut store)?, pre.clone().instantiate(&mut store)?];
+        for instance in &instances {
+            assert_eq!(call(&mut store, instance, "add", &[Val::U32(40), Val::U32(n)])?, Val::U32(40 + n));
+            let thing = call(&mut store, instance, "test:things/all#make", &[Val::U32(n)])?;
+            assert_eq!(call(&mut store, instance, "test:things/all#look", &[thing])?, Val::U32(n));
+        }
+    }
+    let error = Linker::<()>::new(&engine).instantiate_pre(&component).expect_err("nothing is defined");
+    assert!(error.to_string().contains("unknown imports"), "{error}");
+    assert_eq!(pre.component().imports().count(), component.imports().count());
+    Ok(())
+}
+
 #[test]
 fn a_core_module_that_is_missing_is_named() -> Outcome {
     let engine = Engine::default();

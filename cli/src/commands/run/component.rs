@@ -1,7 +1,7 @@
 //! Execution of components: the choice of the called function and its arguments.
 
 use anyhow::{Result, anyhow, bail};
-use wprof::component::{Component, FuncType, Instance, Linker, Val};
+use wprof::component::{Component, FuncType, Instance, InstancePre, Linker, Val};
 use wprof::wasi::WasiCtx;
 use wprof::{Error, ErrorKind, Module, Store, wasi2};
 use wprof_profiler::Profile;
@@ -58,18 +58,18 @@ pub fn serve(
     args: &ProgramArgs,
     store: &mut Store<WasiCtx>,
     component: &Component,
-    act: impl FnOnce(&mut Store<WasiCtx>, &Linker<WasiCtx>, Instance) -> Result<Result<(), Error>>,
+    act: impl FnOnce(&mut Store<WasiCtx>, &InstancePre<WasiCtx>, Instance) -> Result<Result<(), Error>>,
 ) -> Result<Result<(), Error>> {
     Server::check(component)?;
     instantiated(args, store, component, act)
 }
 
-/// Instantiates a component with WASI 0.2, and calls `act` with it and the linker.
+/// Instantiates a component with WASI 0.2, and calls `act` with it and with what makes others.
 fn instantiated(
     args: &ProgramArgs,
     store: &mut Store<WasiCtx>,
     component: &Component,
-    act: impl FnOnce(&mut Store<WasiCtx>, &Linker<WasiCtx>, Instance) -> Result<Result<(), Error>>,
+    act: impl FnOnce(&mut Store<WasiCtx>, &InstancePre<WasiCtx>, Instance) -> Result<Result<(), Error>>,
 ) -> Result<Result<(), Error>> {
     let mut linker = Linker::new(component.engine());
     wasi2::add_to_linker(&mut linker, |wasi: &mut WasiCtx| wasi).map_err(failure)?;
@@ -79,8 +79,12 @@ fn instantiated(
         Some(Stubs::Trap) => linker.define_unknown_imports_as_traps(component).map_err(failure)?,
         Some(Stubs::Zero) => linker.define_unknown_imports_as_zeros(component).map_err(failure)?,
     }
-    match linker.instantiate(&mut *store, component) {
-        Ok(instance) => act(store, &linker, instance),
+    let pre = match linker.instantiate_pre(component) {
+        Ok(pre) => pre,
+        Err(error) => return Err(missing_imports(&error)),
+    };
+    match pre.instantiate(&mut *store) {
+        Ok(instance) => act(store, &pre, instance),
         Err(error) if error.kind() == ErrorKind::Link => Err(missing_imports(&error)),
         Err(error) => Ok(Err(error)),
     }

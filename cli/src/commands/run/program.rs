@@ -237,12 +237,12 @@ impl Running<'_> {
     fn serve(&self, store: &mut Store<WasiCtx>, component: &Component, server: Server) -> Result<Called> {
         let kinds = self.counted.events.iter().map(|kind| kind.name.clone()).collect();
         let (mut requests, mut earlier) = (Requests::new(kinds), Earlier::default());
-        let ended = component::serve(self.args, store, component, |store, linker, instance| {
+        let ended = component::serve(self.args, store, component, |store, pre, instance| {
             let renewal = Renewal {
                 args: self.args,
                 component,
                 main: self.module,
-                linker,
+                pre,
                 interruption: self.interruption.as_ref(),
                 deadline: self.deadline,
                 is_deterministic: self.counted.deterministic,

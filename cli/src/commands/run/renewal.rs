@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::Result;
-use wprof::component::{Component, Instance, Linker};
+use wprof::component::{Component, Instance, InstancePre};
 use wprof::wasi::WasiCtx;
 use wprof::{Error, Module, Store, Trap};
 use wprof_profiler::Profile;
@@ -22,7 +22,7 @@ pub struct Renewal<'a> {
     pub component: &'a Component,
     /// The core module whose profile is the component's.
     pub main: &'a Module,
-    pub linker: &'a Linker<WasiCtx>,
+    pub pre: &'a InstancePre<WasiCtx>,
     pub interruption: Option<&'a Interruption>,
     pub deadline: Option<Instant>,
     pub is_deterministic: bool,
@@ -67,7 +67,7 @@ impl Instances for Renewal<'_> {
     }
 
     fn instance(&self, store: &mut Store<WasiCtx>) -> Result<Instance, Error> {
-        self.linker.instantiate(store, self.component)
+        self.pre.instantiate(store)
     }
 
     fn keep(&self, store: &Store<WasiCtx>) -> Result<()> {

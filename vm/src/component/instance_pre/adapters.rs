@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::Linker;
 use crate::component::faults::Fault;
 use crate::component::plan::{AdapterImport, Adapters, CoreItem};
 use crate::component::state::State;
@@ -11,29 +10,27 @@ use crate::component::trampoline::OWN;
 use crate::store::StoreContextMut;
 use crate::{AsContextMut, Error, ErrorKind, Extern, Func, FuncType, Instance, Result, ValType};
 
-impl<T: 'static> Linker<T> {
-    /// Instantiates adapters in place of trampolines.
-    ///
-    /// # Errors
-    /// Fails if what they import is not there.
-    pub(super) fn place_adapters(
-        store: &mut StoreContextMut<'_, T>,
-        state: &Arc<State>,
-        adapters: &Adapters,
-    ) -> Result<()> {
-        let imports =
-            adapters.imports.iter().map(|item| import(store, state, item)).collect::<Result<Vec<_>>>()?;
-        // They are ours: no limit of the store's is for them.
-        store.0.opaque.items.leave_out_next(true);
-        let instance = Instance::new(&mut *store, &adapters.module, &imports);
-        let instance = instance.inspect_err(|_| store.0.opaque.items.leave_out_next(false))?;
-        for (number, &trampoline) in adapters.trampolines.iter().enumerate() {
-            let func = instance.get_func(&mut *store, &number.to_string());
-            let missing = || Error::new(ErrorKind::Link, "an adapter is missing");
-            state.set_trampoline(trampoline, func.ok_or_else(missing)?);
-        }
-        Ok(())
+/// Instantiates adapters in place of trampolines.
+///
+/// # Errors
+/// Fails if what they import is not there.
+pub fn place<T: 'static>(
+    store: &mut StoreContextMut<'_, T>,
+    state: &Arc<State>,
+    adapters: &Adapters,
+) -> Result<()> {
+    let imports =
+        adapters.imports.iter().map(|item| import(store, state, item)).collect::<Result<Vec<_>>>()?;
+    // They are ours: no limit of the store's is for them.
+    store.0.opaque.items.leave_out_next(true);
+    let instance = Instance::new(&mut *store, &adapters.module, &imports);
+    let instance = instance.inspect_err(|_| store.0.opaque.items.leave_out_next(false))?;
+    for (number, &trampoline) in adapters.trampolines.iter().enumerate() {
+        let func = instance.get_func(&mut *store, &number.to_string());
+        let missing = || Error::new(ErrorKind::Link, "an adapter is missing");
+        state.set_trampoline(trampoline, func.ok_or_else(missing)?);
     }
+    Ok(())
 }
 
 fn import<T: 'static>(
