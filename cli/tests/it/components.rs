@@ -288,7 +288,8 @@ const CALLS: &str = r#"(component
 fn adapters_are_told_apart() {
     let folder = Folder::new();
     let (component, profile) = (folder.file("calls.wat", CALLS), folder.path("p.wprof"));
-    let run = ["run", "--exact", "--collect", "cct", "-o", &profile, "--invoke", "total(100)", &component];
+    let run =
+        ["run", "--exact", "--collect", "edges,cct", "-o", &profile, "--invoke", "total(100)", &component];
     let ran = wprof(&run);
     assert!(ran.err.contains("core module 2 (adapters) ran 1 function: see p.core2.wprof"), "{}", ran.err);
     assert_eq!(ran.succeeded(), "15150\n");

@@ -126,6 +126,32 @@ fn allocators_and_post_return_call_nobody() {
     traps(&text, 3, "unreachable");
 }
 
+/// Text that is not UTF-8 at one place, short and long.
+#[test]
+fn text_is_checked_to_its_last_byte() -> Outcome {
+    let caller = r#"(import "b" "f" (func $f (param i32 i32) (result i32)))
+        (func (export "run") (param i32) (result i32)
+          (i32.store8 (i32.add (i32.const 64) (i32.and (local.get 0) (i32.const 255))) (i32.const 255))
+          (call $f (i32.const 64) (i32.shr_u (local.get 0) (i32.const 8))))"#;
+    let text = two(TEXT, [caller, LENGTH[1]], ["", r#"(realloc (core func $m "realloc"))"#]);
+    for length in [0_u32, 1, 7, 8, 9, 20, 64, 70] {
+        for at in [0, 1, 7, 8, 12, 15, 16, 19, 63, 64, 69] {
+            let [first, _] = run(&Config::new(), &text, at | length << 8)?;
+            match at < length {
+                true => {
+                    let why = format!("invalid utf-8 sequence of 1 bytes from index {at}");
+                    assert!(
+                        first.as_ref().is_err_and(|error| error.contains(&why)),
+                        "{length} {at}: {first:?}"
+                    );
+                }
+                false => assert_eq!(first, Ok(Val::U32(length)), "{at}"),
+            }
+        }
+    }
+    Ok(())
+}
+
 /// An exception of the callee is a trap, which its caller cannot catch.
 #[test]
 fn exceptions_do_not_leave_components() {

@@ -85,11 +85,16 @@ impl Body {
         };
     }
 
-    /// Traps unless so many bytes at an address are in a memory.
-    pub fn check_bounds(&mut self, memory: u32, address: u32, bytes: Figure) {
+    /// Pushes whether so many bytes at an address are not all in a memory.
+    pub fn push_is_outside(&mut self, memory: u32, address: u32, bytes: Figure) {
         self.push(Figure::Narrow(address));
         self.push(bytes);
         self.sink().i64_add().memory_size(memory).i64_extend_i32_u().i64_const(16).i64_shl().i64_gt_u();
+    }
+
+    /// Traps unless so many bytes at an address are in a memory.
+    pub fn check_bounds(&mut self, memory: u32, address: u32, bytes: Figure) {
+        self.push_is_outside(memory, address, bytes);
         self.fail_if(Fault::OutOfBounds { at: 0, bytes: 0 }, [Figure::Narrow(address), bytes]);
     }
 
