@@ -2,8 +2,8 @@
 //!
 //! Input: a function of a profile with a module that has debug information, and the blocks of a path. Output: the lines
 //! of the program's own source in these blocks, or else a library's, file by file, ascending, and the line at which the
-//! path leaves. Invariant: a range contains no line with code that the path does not run, as far as the function was
-//! searched for such lines.
+//! path leaves. Invariant: a range contains no line with code of the function that the path does not run, and no long
+//! part without code of the function, which would belong to others.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -101,10 +101,13 @@ impl<'a> PathLines<'a> {
         shown
     }
 
-    /// Reports whether no line of the function lies between two lines of a file.
+    /// Reports whether two lines of a file are near each other, and no line of the function lies between them.
     fn is_next(&mut self, line: &Line, next: &Line) -> bool {
         if next.number() <= line.number() + 1 {
             return true;
+        }
+        if !line.is_near(next) {
+            return false;
         }
         let FunctionProfile { code, ref blocks, .. } = *self.function;
         if code.end.saturating_sub(code.start) > MOST_CODE {

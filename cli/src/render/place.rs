@@ -17,6 +17,9 @@ pub struct Place {
     pub is_own: bool,
 }
 
+/// The maximum number of lines without code, such as comments, within a range of lines.
+const MOST_BETWEEN: u32 = 8;
+
 /// A line of source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Line {
@@ -33,6 +36,11 @@ impl Line {
     /// Returns the number of the line in its file.
     pub fn number(&self) -> u32 {
         self.line
+    }
+
+    /// Reports whether few lines lie between this one and a later one of the same file.
+    pub fn is_near(&self, later: &Line) -> bool {
+        self.file == later.file && later.line.saturating_sub(self.line) <= MOST_BETWEEN + 1
     }
 
     /// Returns the line as tables of source files know it.
@@ -99,4 +107,17 @@ pub fn of_blocks<'b>(view: &View<'_>, blocks: impl IntoIterator<Item = &'b Block
         }
     }
     of_library.map_or_else(|| format!("{start:#x}"), |line| line.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_other_functions_are_not_near() {
+        let line = |file: &str, line| Line { file: file.to_owned(), line };
+        let near = |later: Line| line("src/value.go", 40).is_near(&later);
+        assert!(near(line("src/value.go", 41)) && near(line("src/value.go", 49)));
+        assert!(!near(line("src/value.go", 856)) && !near(line("lib/value.go", 41)));
+    }
 }
