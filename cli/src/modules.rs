@@ -3,6 +3,9 @@
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueHint};
@@ -12,6 +15,9 @@ use wprof_profiler::Profile;
 
 use crate::help;
 use crate::{names, output, progress};
+
+/// The stack size of a thread that compiles, in bytes, as that of the main thread.
+const COMPILER_STACK: usize = 8 << 20;
 
 /// The contents of a file.
 pub enum Program {
@@ -89,15 +95,39 @@ fn head_of(path: &Path) -> Vec<u8> {
     head
 }
 
-/// Compiles all functions of a module that was at `path`; a bar on the terminal shows if that takes long.
+/// Compiles all functions of a module that was at `path`, unless the deadline comes first; a bar on the terminal shows if
+/// that takes long.
 ///
 /// # Errors
 /// Returns an error if a function is too large for the code generator.
-pub fn compile(module: &Module, path: &Path) -> Result<()> {
+pub fn compile(module: &Module, path: &Path, deadline: Option<Instant>) -> Result<()> {
     let compiling = format!("compiling {}", short(path));
     let functions = module.info().funcs.len() as u64 - u64::from(module.info().imported_funcs);
     let compiled = || module.compiled().0 as u64;
-    progress::during_counting(&compiling, functions, compiled, || module.compile_all()).map_err(failure)
+    let work = || match deadline {
+        Some(deadline) => compile_until(module, deadline),
+        None => module.compile_all(),
+    };
+    progress::during_counting(&compiling, functions, compiled, work).map_err(failure)
+}
+
+/// Compiles all functions of a module on another thread, and waits until the deadline: the code generator cannot be
+/// interrupted. A thread that is late ends with the process.
+fn compile_until(module: &Module, deadline: Instant) -> wprof::Result<()> {
+    let (sender, receiver) = mpsc::channel();
+    let all = module.clone();
+    // The waiting thread may be gone.
+    let compile = move || drop(sender.send(all.compile_all()));
+    let thread = thread::Builder::new().name("compile".to_owned()).stack_size(COMPILER_STACK);
+    if thread.spawn(compile).is_err() {
+        return module.compile_all();
+    }
+    match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        Ok(done) => done,
+        Err(RecvTimeoutError::Timeout) => Ok(()),
+        // The thread panicked, as this one will.
+        Err(RecvTimeoutError::Disconnected) => module.compile_all(),
+    }
 }
 
 /// Returns a file name without its folders, which would leave no room for a bar.

@@ -3,7 +3,7 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
 
-use super::{COUNT, Folder, json, program};
+use super::{COUNT, Folder, command, json, program};
 
 /// Runs the program in a shell that has set a limit of its own.
 fn limited(limit: &str, cache: &str, args: &[&str]) -> Output {
@@ -196,4 +196,28 @@ fn a_small_file_system_costs_no_run() {
         output.status.code() == Some(1) && said.contains("g.wprof") && said.contains("No space left"),
         "{output:?}"
     );
+}
+
+/// The code generator cannot be interrupted, and what it makes of this function takes longer than the program may.
+#[test]
+fn compiling_ahead_takes_of_the_time_that_the_program_has() {
+    let folder = Folder::new();
+    let step = "(local.set $x (i32.mul (i32.add (local.get $x) (global.get $g)) (i32.const 77)))";
+    let module = folder.file(
+        "huge.wat",
+        format!(
+            r#"(module (global $g (mut i32) (i32.const 0))
+                (func (export "_start") (local $x i32)
+                    (if (i32.eqz (global.get $g)) (then (return)))
+                    {} (global.set $g (local.get $x))))"#,
+            step.repeat(100_000)
+        ),
+    );
+    let run = |options: &[&str]| {
+        let args =
+            [&["run", "-q", "--profile", "off", "--no-code-cache"], options, &[module.as_str()]].concat();
+        command(&args).status().expect("it runs").code()
+    };
+    assert_eq!(run(&[]), Some(0), "in parts it starts at once");
+    assert_eq!(run(&["--eager", "--timeout", "100ms"]), Some(134));
 }

@@ -127,11 +127,24 @@ fn threads_one_after_another_take_the_room_of_one() {
             (br_if $next (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 2560))))",
         ),
     );
-    for options in [&["--profile", "off"][..], &["--exact"]] {
+    for options in [&["--profile", "off"][..], &["--exact", "--max-threads", "64"]] {
         let script = "ulimit -v 16000000 && exec \"$0\" \"$@\"";
         let args =
             [&["-c", script, env!("CARGO_BIN_EXE_wprof"), "run", "-q"], options, &[module.as_str()]].concat();
         let output = std::process::Command::new("bash").args(args).output().unwrap();
         assert_eq!(output.status.code(), Some(2560 % 256), "{}", String::from_utf8_lossy(&output.stderr));
     }
+}
+
+/// As where the system has no more threads, the program goes on and decides what to do.
+#[test]
+fn a_thread_too_many_is_not_started() {
+    let folder = Folder::new();
+    let waits = "(drop (memory.atomic.wait32 (i32.const 64) (i32.const 0) (i64.const 2000000000)))";
+    let module = folder.file("threads.wat", program(waits, ""));
+    let code = |most: &str| command(&["run", "-q", "--max-threads", most, &module]).status().unwrap().code();
+    assert_eq!(code("3"), Some(321 % 256));
+    // The program traps if a thread is not started.
+    assert_eq!(code("2"), Some(134));
+    assert_eq!(code("0"), Some(134));
 }

@@ -1,7 +1,7 @@
 //! The options of `wprof run`.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum, ValueHint};
 use wprof::{Config, PassSet, PerfFormat, StoreLimits};
@@ -268,6 +268,10 @@ pub struct ProgramArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 50_000)]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     pub max_locals: u32,
+    /// Limit the threads that a program has at a time besides its first; starting one more fails
+    #[arg(long, value_name = "COUNT", default_value_t = 1000)]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
+    pub max_threads: usize,
     /// The module or component (.wasm or .wat), then the program's arguments
     #[arg(value_name = "MODULE [ARG]", required = true, trailing_var_arg = true, num_args = 1..)]
     #[arg(value_hint = ValueHint::FilePath)]
@@ -307,6 +311,11 @@ impl ProgramArgs {
             }
         };
         self.rest().iter().take_while(|arg| *arg != "--").find(is_ours).map(String::as_str)
+    }
+
+    /// Returns the instant at which a program stops that begins now.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.timeout.map(|timeout| Instant::now() + timeout)
     }
 
     /// What the program sees as its command line: its file name, then the arguments.

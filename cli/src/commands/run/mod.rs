@@ -70,8 +70,10 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
     let bursts = args.bursts.as_deref().map(burst_file).transpose()?;
     let live = live(&args, &counted)?;
     let modules = loaded.modules();
+    // Compiling ahead takes of the program's time, as compiling does at the first call.
+    let deadline = args.program.deadline();
     if args.eager {
-        modules.iter().try_for_each(|module| modules::compile(module, args.program.module()))?;
+        modules.iter().try_for_each(|module| modules::compile(module, args.program.module(), deadline))?;
     }
     let spare = args.output.as_ref().map(|_| spare_descriptors()).transpose()?;
     let kept = Kept {
@@ -79,6 +81,7 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
         server,
         bursts,
         live,
+        deadline,
         has_profile: wants_profile(&args),
         has_core_dump: args.coredump.is_some(),
         is_quiet: args.quiet,

@@ -75,6 +75,8 @@ pub struct Kept<'a> {
     pub bursts: Option<TraceTarget>,
     /// The receiver of profiles during the run, if there is one.
     pub live: Option<Live>,
+    /// The instant at which the program stops, if that is known before it starts.
+    pub deadline: Option<Instant>,
     /// Whether the profile is needed at the end.
     pub has_profile: bool,
     /// Whether a trap dumps the state.
@@ -93,6 +95,7 @@ impl<'a> Kept<'a> {
             trace: None,
             bursts: None,
             live: None,
+            deadline: None,
             has_profile: true,
             has_core_dump: false,
             is_quiet: false,
@@ -130,12 +133,15 @@ pub fn run(args: &ProgramArgs, module: &Module, kept: Kept<'_>) -> Result<Outcom
 
 fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> Result<Outcome> {
     let mut linker = host::linker(module.engine())?;
-    let Kept { component, server, counted, trace, bursts, live, has_profile, has_core_dump, is_quiet } = kept;
+    let deadline = kept.deadline.or_else(|| args.deadline());
+    let Kept {
+        component, server, counted, trace, bursts, live, has_profile, has_core_dump, is_quiet, ..
+    } = kept;
     let (is_traced, has_log) = (trace.is_some(), bursts.is_some());
-    let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
     let can_stop = counted.is_on() || is_traced;
     let has_profile = counted.is_on() && has_profile;
-    let limits = threads::Limits { stack: args.max_stack, deadline, can_stop, has_profile };
+    let limits =
+        threads::Limits { most: args.max_threads, stack: args.max_stack, deadline, can_stop, has_profile };
     let (wasi, threads) = match component.is_none() && Threads::are_wanted(module) {
         true => {
             let threads = Threads::new(module, &mut linker, wasi, limits)?;

@@ -41,6 +41,7 @@ struct Shared {
     wasi: SharedWasi,
     /// The program's imports, including the function that starts threads.
     linker: OnceLock<Linker<WasiCtx>>,
+    most: usize,
     stack: u64,
     deadline: Option<Instant>,
     can_stop: bool,
@@ -53,6 +54,8 @@ struct Shared {
 struct State {
     /// The handles of running threads by their numbers; the main thread has 0.
     handles: HashMap<i32, InterruptHandle>,
+    /// The number of threads that were started and have not ended, without the main thread.
+    running: usize,
     /// The threads that may still run.
     joins: Vec<JoinHandle<()>>,
     /// The sum of the profiles of threads that have ended.
@@ -79,6 +82,8 @@ impl State {
 
 /// The settings that threads take from the main one.
 pub struct Limits {
+    /// The maximum number of threads at a time, besides the main thread.
+    pub most: usize,
     /// The size of a stack, in bytes.
     pub stack: u64,
     /// The instant at which threads stop.
@@ -105,11 +110,12 @@ impl Threads {
         wasi: WasiCtx,
         limits: Limits,
     ) -> Result<Threads> {
-        let Limits { stack, deadline, can_stop, has_profile } = limits;
+        let Limits { most, stack, deadline, can_stop, has_profile } = limits;
         let threads = Threads(Arc::new(Shared {
             module: module.clone(),
             wasi: SharedWasi::new(wasi),
             linker: OnceLock::new(),
+            most,
             stack,
             deadline,
             can_stop,
@@ -166,16 +172,18 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a thread and returns its number, or -1.
+    /// Starts a thread and returns its number, or -1 if there are too many already.
     fn spawn(self: &Arc<Self>, arg: i32) -> i32 {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state();
-        if number >= NUMBERS || state.is_over {
+        if number >= NUMBERS || state.is_over || state.running >= self.most {
             return -1;
         }
         let shared = self.clone();
         let run = move || {
-            if let Err(error) = shared.run(number, arg) {
+            let ended = shared.run(number, arg);
+            shared.state().running -= 1;
+            if let Err(error) = ended {
                 shared.end_program(error);
             }
         };
@@ -185,6 +193,7 @@ impl Shared {
                 // A handle of a thread that has ended keeps its stack.
                 state.joins.retain(|join| !join.is_finished());
                 state.joins.push(join);
+                state.running += 1;
                 number
             }
             Err(_) => -1,
