@@ -9,6 +9,7 @@
 mod atomics;
 mod build;
 mod dump;
+mod entangled;
 mod gc;
 mod likely_next;
 mod liveness;
@@ -192,6 +193,7 @@ struct Known {
     loops: OnceLock<Loops>,
     /// By block, whether OSR can enter another version there.
     resumable: OnceLock<Vec<bool>>,
+    entangled: OnceLock<bool>,
 }
 
 impl Cfg {

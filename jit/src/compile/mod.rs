@@ -17,7 +17,7 @@ use wasmparser::FuncType;
 use crate::CompileError;
 use crate::abi::returns_in_memory;
 use crate::cfg::Cfg;
-use crate::clif::{explicit_traps, resolve_aliases};
+use crate::clif::{explicit_traps, remake_addresses, resolve_aliases};
 pub use crate::code::{
     CallSite, ColdPart, Landing, Lanes, MachineCode, NoVectors, Origin, Position, Positions, Reloc, TrapSite,
     Vectorized, not_vectorized,
@@ -239,6 +239,7 @@ impl Compiler {
         with_positions: bool,
     ) -> Result<MachineCode, CompileError> {
         self.check_blocks(cfg.func, graph)?;
+        let tier = manner(cfg, tier);
         let isa = self.isa(tier);
         let scratch = self.scratch.lock().map_or_else(|_| None, |mut all| all.pop());
         let mut scratch =
@@ -363,7 +364,15 @@ impl Compiler {
         let mut func = cranelift_codegen::ir::Function::new();
         let mut builder = FunctionBuilderContext::new();
         let options = self.options_of(graph);
-        translate(env, options, (self.isa(tier), self.target), cfg, graph, &mut func, &mut builder)?;
+        translate(
+            env,
+            options,
+            (self.isa(manner(cfg, tier)), self.target),
+            cfg,
+            graph,
+            &mut func,
+            &mut builder,
+        )?;
         Ok(func.display().to_string())
     }
 
@@ -437,6 +446,11 @@ impl Compiler {
     }
 }
 
+/// Returns the tier in whose manner code of a function is generated: values of entangled functions are in the frame.
+fn manner(cfg: &Cfg, tier: Tier) -> Tier {
+    if tier == Tier::Optimized && cfg.is_entangled() { Tier::Baseline } else { tier }
+}
+
 /// Makes the traps of a function of the program explicit.
 fn make_traps_explicit(func: u32, clif: &mut Function, convention: CallConv) -> Result<(), CompileError> {
     let context = explicit_traps::context_of(clif).expect("functions have a vmctx");
@@ -453,5 +467,6 @@ fn prepare(func: u32, context: &mut Context, isa: &dyn TargetIsa) -> Result<(), 
     context.flowgraph();
     context.eliminate_unreachable_code(isa).map_err(failed)?;
     resolve_aliases(&mut context.func);
+    remake_addresses(&mut context.func);
     Ok(())
 }

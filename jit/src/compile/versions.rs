@@ -31,7 +31,8 @@ impl Versions for Compiler {
 }
 
 impl Compiler {
-    /// Makes a better graph of a function from a profile; `None` if there is no advice about it.
+    /// Makes a better graph of a function from a profile; `None` if there is no advice about it, or if copies of its
+    /// code would take too long to compile.
     ///
     /// # Errors
     /// Returns an error if a callee exceeds a limit.
@@ -44,6 +45,9 @@ impl Compiler {
         reoptimizer: &Reoptimizer<'_>,
     ) -> Result<Option<Reoptimized>, CompileError> {
         assert!(!self.options.precise, "what is counted in a function is not counted where it is inlined");
+        if plan.cfg.is_entangled() {
+            return Ok(None);
+        }
         let better = reoptimizer.graph(plan, self)?;
         Ok(better.map(|better| Reoptimized { graph: self.optimized(better.graph, plan), ..better }))
     }
@@ -58,6 +62,7 @@ impl Compiler {
                 }
                 BlockGraph::placed(&plan.cfg, placement)
             }
+            Tier::Optimized if plan.cfg.is_entangled() => BlockGraph::placed(&plan.cfg, placement),
             Tier::Optimized => {
                 let graph =
                     BlockGraph::placed(&plan.cfg, placement).vectorized(&plan.cfg, self.vectors(plan));
@@ -95,7 +100,8 @@ impl Compiler {
     /// the burst code that resumes there.
     pub fn main_loop(&self, plan: &FunctionPlan) -> Option<u32> {
         let is_shared = plan.in_bursts || self.can_be_entered();
-        let is_possible = is_shared && plan.cfg.bytes() > self.options.loop_entries_above;
+        let is_large = plan.cfg.bytes() > self.options.loop_entries_above;
+        let is_possible = is_shared && is_large && !plan.cfg.is_entangled();
         is_possible.then(|| plan.cfg.main_loop()).flatten()
     }
 
@@ -110,14 +116,17 @@ impl Compiler {
     #[must_use]
     pub fn entered_at_loops(&self, plan: &FunctionPlan, graph: BlockGraph) -> BlockGraph {
         let is_shared = self.can_be_entered() && plan.cfg.bytes() > self.options.shared_loops_above;
-        let loops = if is_shared { plan.cfg.entered_loops() } else { Vec::new() };
+        let loops = if is_shared && !plan.cfg.is_entangled() { plan.cfg.entered_loops() } else { Vec::new() };
         graph.entered_at(&plan.cfg, &loops)
     }
 
     /// Returns the optimised version without its largest part, unrolled loops. Its compilation takes little more than
     /// half of the time.
     pub fn soon(&self, plan: &FunctionPlan) -> BlockGraph {
-        self.without_joins(self.probed(plan), plan)
+        match plan.cfg.is_entangled() {
+            true => self.probed(plan),
+            false => self.without_joins(self.probed(plan), plan),
+        }
     }
 
     /// Returns the graph with copies of code behind joins.

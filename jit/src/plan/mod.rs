@@ -119,8 +119,9 @@ impl Plan {
             (Plan::Preferential(paths), _) => paths.counters(),
             _ => path_row::COUNT * path_row::words(1),
         };
+        let starts = paths.numbering.starts().map(|(edge, block)| (block, edge)).collect();
         loops.retain_mut(|found| {
-            let id = found.round_path(cfg, shape, &paths.numbering);
+            let id = found.round_path(cfg, shape, &paths.numbering, &starts);
             found.path = id.map(|id| {
                 let place = if is_few { id as u32 } else { next };
                 let in_record = |(behind, _)| RoundCell::Record(behind + 8 * place);

@@ -4,6 +4,7 @@
 //! the path register is a constant until the loop is left, so the path needs neither register nor index: it is counted
 //! like an edge, once for several rounds (see `unroll`).
 
+use hashbrown::HashMap;
 use wprof_profiler::{BlockId, EdgeId, PathNumbering};
 
 use super::{Probe, Probes, SmallLoop};
@@ -29,14 +30,16 @@ pub enum RoundCell {
 
 impl SmallLoop {
     /// Returns the number of the path from the header around to it; `None` if there are several, or the path is cut.
+    /// `starts` has the edges with which paths start, by their block: all loops of a function share it.
     pub(crate) fn round_path(
         &self,
         cfg: &Cfg,
         shape: &wprof_profiler::Cfg,
         numbering: &PathNumbering,
+        starts: &HashMap<BlockId, EdgeId>,
     ) -> Option<u64> {
         let header = self.blocks[0];
-        let (start, _) = numbering.starts().find(|&(_, block)| block.0 == header)?;
+        let start = starts.get(&BlockId(header))?;
         let (mut at, mut id) = (header, numbering.values()[start.index()]);
         loop {
             let (to, edge) = self.only_way(cfg, at)?;

@@ -226,8 +226,9 @@ impl<'a> Inlining<'a> {
         let cfg = plan.cfg.clone();
         let returns = |end: &End| !matches!(end, End::TailCall);
         let has_exit = cfg.blocks.iter().any(|b| b.edges.iter().any(|e| e.target == Target::Exit));
+        let ops = cfg.blocks.iter().map(|block| block.ops).sum();
         let why_not = match has_exit && cfg.blocks.iter().all(|block| returns(&block.how)) {
-            true => None,
+            true => cfg.is_entangled().then_some(Refusal::TooLarge(ops)),
             false => Some(Refusal::NoReturn),
         };
         let mut plain = self.versions.probed(&plan);
@@ -243,12 +244,12 @@ impl<'a> Inlining<'a> {
             }
             None => plain.vectorized(&cfg, vectors),
         };
-        let (calls, ops) = advice.map_or((0, 0), |advice| (advice.calls, advice.ops));
+        let (calls, executed) = advice.map_or((0, 0), |advice| (advice.calls, advice.ops));
         Ok(Callee {
             advice,
             calls,
-            ops_a_call: ops / calls.max(1),
-            ops: cfg.blocks.iter().map(|block| block.ops).sum(),
+            ops_a_call: executed / calls.max(1),
+            ops,
             why_not,
             graph: self.versions.with_loops(graph, &plan),
             cfg,

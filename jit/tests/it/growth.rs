@@ -2,7 +2,7 @@
 
 use wprof_jit::compile::{Compiler, CompilerOptions, Tier};
 use wprof_jit::graph::BlockGraph;
-use wprof_jit::options::PartSizes;
+use wprof_jit::options::{PartSizes, PassSet};
 use wprof_jit::plan::{Collection, FunctionPlan};
 
 use crate::parsed::Parsed;
@@ -43,6 +43,12 @@ fn cases(count: usize) -> String {
         format!("(if (local.get {local}) (then {adds}) (else {adds}))")
     };
     module(count, &(0..count).map(case).collect::<String>())
+}
+
+/// Joins one after the other, at each of which one of the locals has either value.
+fn joins(count: usize) -> String {
+    let join = |local: usize| format!("(if (local.get {local}) (then (local.set {local} (i32.const 7))))");
+    module(count, &(0..count).map(join).collect::<String>())
 }
 
 /// Bytes of code of the first function, all parts together, and bytes of its bytecode.
@@ -136,4 +142,72 @@ fn of_too_many_loops_the_outer_ones_can_be_left() {
     let can_be_left: Vec<bool> = headers.map(|header| cfg.can_resume(header)).collect();
     let first = can_be_left.iter().position(|can| !can).expect("not all");
     assert!(first > 10 && can_be_left[first..].iter().all(|can| !can), "{first} of {}", can_be_left.len());
+}
+
+/// The parameters of all blocks but the first, whose number bounds the work of the optimiser and the register allocator;
+/// and whether the function is entangled.
+fn passed_on(wat: &str) -> (usize, bool) {
+    let parsed = Parsed::new(wat);
+    let compiler = Compiler::new(CompilerOptions::default()).expect("this machine");
+    let plan = FunctionPlan::new(&parsed.info, 0, &Collection::default(), 0).expect("within limits");
+    let graph = compiler.version(&plan, Tier::Optimized);
+    let env = parsed.env(0x1_0000_0000);
+    let clif = compiler.clif(&env, &plan.cfg, &graph, Tier::Optimized).expect("within limits");
+    let lines = clif.lines().map(str::trim_start);
+    let heads = lines.filter(|line| line.starts_with("block") && line.contains('('));
+    (heads.skip(1).map(|head| head.split(", ").count()).sum(), plan.cfg.is_entangled())
+}
+
+/// SSA construction and register allocation would take time with the product of loops, locals and nesting.
+#[test]
+fn values_of_entangled_functions_are_in_the_frame() {
+    for entangled in [loops, nested_loops, joins] {
+        let [(small, before), (large, after)] = [20, 1000].map(|count| passed_on(&entangled(count)));
+        assert!(small > 10 && !before, "{small}");
+        assert!(large == 0 && after, "{large}");
+    }
+}
+
+#[test]
+fn optimised_code_of_entangled_functions_grows_with_their_length() {
+    check(loops, Tier::Optimized, None, 80);
+    check(nested_loops, Tier::Optimized, None, 80);
+    check(joins, Tier::Optimized, None, 80);
+}
+
+/// The addresses of places in the frame are not kept from block to block where Cranelift allocates registers.
+#[test]
+fn entangled_functions_take_as_little_code_without_passes() {
+    let code = |passes: PassSet| {
+        let parsed = Parsed::new(&nested_loops(500));
+        let options = CompilerOptions { passes, ..CompilerOptions::default() };
+        let compiler = Compiler::new(options).expect("this machine");
+        let plan = FunctionPlan::new(&parsed.info, 0, &Collection::default(), 0).expect("within limits");
+        let code = compiler.function(&parsed.env(0x1_0000_0000), &plan, Tier::Optimized);
+        (code.expect("within limits").bytes.len(), plan.cfg.bytes())
+    };
+    for passes in [PassSet::all(), PassSet::none()] {
+        let (code, bytes) = code(passes);
+        assert!(code < 40 * bytes, "{code} bytes of code for {bytes}");
+    }
+}
+
+#[test]
+fn functions_of_real_programs_are_not_entangled() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../bench-wasm/programs");
+    let mut functions = 0;
+    for entry in std::fs::read_dir(folder).expect("programs") {
+        let path = entry.expect("a file").path();
+        if path.extension().is_none_or(|extension| extension != "wasm") {
+            continue;
+        }
+        let bytes = std::fs::read(&path).expect("a module");
+        let info = wprof_jit::module::parse(bytes).expect("valid");
+        for func in info.imported_funcs..info.funcs.len() as u32 {
+            let cfg = wprof_jit::cfg::build(&info, func).expect("within limits");
+            assert!(!cfg.is_entangled(), "function {func} of {}", path.display());
+            functions += 1;
+        }
+    }
+    assert!(functions > 500, "{functions}");
 }

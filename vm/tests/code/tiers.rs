@@ -107,3 +107,57 @@ fn a_function_called_again_gets_a_version_for_callers_first() -> Outcome {
     assert_eq!(versions(&then_long)?, [CodeTier::Optimized, CodeTier::Loop]);
     Ok(())
 }
+
+/// `count()` has a hundred nested loops, each of which does one more round when it comes to its end for the first time.
+fn entangled(loops: usize) -> (String, i64) {
+    let count = |at| format!("(local.set {at} (i64.add (local.get {at}) (i64.const 1)))");
+    let end = |at| format!("{} (br_if 0 (i64.eq (local.get {at}) (i64.const 1))) end ", count(at));
+    let sums = (1..loops).map(|at| format!("(local.get {at}) i64.add ")).collect::<String>();
+    let body =
+        format!("{} {} (local.get 0) {sums}", "loop ".repeat(loops), (0..loops).map(end).collect::<String>());
+    let text = format!(
+        r#"(module (func (export "count") (result i64) (local {}) {body})
+            (func (export "twice") (result i64) (i64.add (call 0) (call 0))))"#,
+        "i64 ".repeat(loops)
+    );
+    // The innermost loop comes to its end twice, and once more for each loop around it.
+    (text, (0..loops as i64).map(|around| 2 + around).sum())
+}
+
+/// Functions whose optimisation would take too long do the same in all tiers, and frames change between these.
+#[test]
+fn entangled_functions_do_the_same_in_all_tiers() -> Outcome {
+    let (text, expected) = entangled(100);
+    let adaptive = Adaptive { lengths: "20:30".parse()?, ..Adaptive::default() };
+    let kinds = [
+        ProfilingConfig::Off,
+        ProfilingConfig::Exact(Collect::Edges),
+        ProfilingConfig::Exact(Collect::Paths),
+        ProfilingConfig::Adaptive(adaptive),
+    ];
+    let mut configs = vec![(Config::conservative(), ProfilingConfig::Off)];
+    for profiling in kinds {
+        for strategy in [Strategy::Baseline, Strategy::Optimized, Strategy::Tiered] {
+            let mut config = Config::new();
+            config.profiling(profiling).strategy(strategy).promote_after(50).background_compilation(false);
+            config.parts_above(300);
+            configs.push((config, profiling));
+        }
+    }
+    for (config, profiling) in &configs {
+        let engine = Engine::new(config)?;
+        let mut store = Store::new(&engine, ());
+        let instance = Linker::new(&engine).instantiate(&mut store, &Module::new(&engine, &text)?)?;
+        let call = |store: &mut Store<()>, name: &str| -> Result<i64> {
+            instance.get_typed_func::<(), i64>(&mut *store, name)?.call(store, ())
+        };
+        for _ in 0..20 {
+            assert_eq!(call(&mut store, "count")?, expected, "{config:?}");
+            assert_eq!(call(&mut store, "twice")?, 2 * expected, "{config:?}");
+        }
+        if *profiling != ProfilingConfig::Off {
+            instance.profile(&store)?.verify()?;
+        }
+    }
+    Ok(())
+}
