@@ -9,7 +9,7 @@ mod registers;
 mod stubs;
 
 pub use registers::{
-    Interrupted, Registers, cycles, end_of_store, frame_state, pinned, preserved_registers, redirect,
-    registers, set_registers, stack_pointer,
+    Interrupted, Registers, cycles, end_of_store, frame_state, pinned, prefetch, preserved_registers,
+    redirect, registers, set_registers, stack_pointer,
 };
 pub use stubs::{STUB_SIZE, STUBS_HEADER, lazy_stubs, raise, raise_by_call};

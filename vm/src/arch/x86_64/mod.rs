@@ -9,7 +9,7 @@ mod stores;
 mod stubs;
 
 pub use registers::{
-    Interrupted, Registers, cycles, frame_state, pinned, preserved_registers, redirect, registers,
+    Interrupted, Registers, cycles, frame_state, pinned, prefetch, preserved_registers, redirect, registers,
     set_registers, stack_pointer,
 };
 pub use stores::end_of_store;

@@ -94,6 +94,12 @@ pub fn cycles() -> u64 {
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
+/// Has the cache line at an address loaded, if there is memory; does nothing else.
+pub fn prefetch(address: usize) {
+    // SAFETY: prefetching reads nothing that the program sees, and never faults.
+    unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address as *const i8) };
+}
+
 const PUSH_FRAME_POINTER: u8 = 0x55;
 const POP_FRAME_POINTER: u8 = 0x5d;
 /// `ret`, with or without the number of bytes to pop.

@@ -33,6 +33,11 @@ impl Bitmap {
         self.0.u64(word) >> bit & 1 != 0
     }
 
+    /// Has the bit of a place fetched from memory.
+    pub fn prefetch(&self, at: usize) {
+        self.0.prefetch(Bitmap::place(at).0);
+    }
+
     /// Sets the bit of a place; returns whether it was clear.
     pub fn set(&mut self, at: usize) -> bool {
         let (place, bit) = Bitmap::place(at);

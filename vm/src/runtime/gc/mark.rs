@@ -38,10 +38,10 @@ impl Heap {
         }
     }
 
-    /// Marks the object that a word points into, if any.
+    /// Finds the object that a word points into, if any, for [`Heap::trace`] to mark.
     pub fn mark_ambiguous(&mut self, word: u64) {
         if let Some(at) = self.space.place(word).and_then(|at| self.find(at)) {
-            self.mark_at(at);
+            self.pending.push(at);
         }
     }
 
@@ -61,52 +61,114 @@ impl Heap {
         found.filter(|&found| at < found + self.size_at(found))
     }
 
-    /// Marks an object; returns whether the word is an address of this heap.
+    /// Finds an object, for [`Heap::trace`] to mark; returns whether the word is an address of this heap.
     pub fn mark(&mut self, word: u64) -> bool {
         let Some(at) = self.space.place(word) else { return false };
         debug_assert!(self.starts.get(at), "a reference is the address of an object");
-        self.mark_at(at);
+        self.pending.push(at);
         true
     }
 
-    pub(super) fn mark_at(&mut self, at: usize) {
+    /// Marks an object and the lines that it touches. Returns its type and length, unless it was marked before.
+    pub(super) fn mark_at(&mut self, at: usize) -> Option<(u32, u32)> {
         if !self.marks.set(at) {
-            return;
+            return None;
         }
-        let size = self.size_at(at);
+        let (ty, length) = self.head_at(at);
+        let size = self.shapes.get(ty).size(length);
         // Machine code may have put a large object into the rest of a hole.
         if self.blocks.get(at / BLOCK) == Use::Lines {
             self.lines.bytes_mut(at / LINE..(at + size).div_ceil(LINE)).fill(1);
         }
-        self.pending.push(at);
+        Some((ty, length))
     }
 
-    /// Marks what the marked objects refer to, and passes all other non-null references in them to `other`.
+    /// Marks what was found and all that it refers to, and passes all other non-null references in it to `other`.
     pub fn trace(&mut self, mut other: impl FnMut(u64)) {
-        while let Some(at) = self.pending.pop() {
-            let (ty, length) = self.head_at(at);
-            // The shapes do not change meanwhile, but the borrow checker cannot know that.
-            match self.shapes.get(ty) {
-                Shape::Struct { references, .. } => {
-                    for index in 0..references.len() {
-                        let Shape::Struct { references, .. } = self.shapes.get(ty) else { unreachable!() };
-                        let field = references[index] as usize;
-                        self.follow(at + field, &mut other);
-                    }
-                }
-                Shape::Array { are_references: true, element } => {
-                    let (first, element) = (at + FIELDS as usize, *element as usize);
-                    (0..length as usize).for_each(|index| self.follow(first + index * element, &mut other));
-                }
-                Shape::Array { .. } => {}
+        let mut queue = Queue::default();
+        while let Some(at) = queue.next(&mut self.pending, |at| {
+            self.space.prefetch(at);
+            self.marks.prefetch(at);
+        }) {
+            self.scan(at, &mut other);
+        }
+    }
+
+    /// Marks an object, unless it is marked, and finds what it refers to.
+    fn scan(&mut self, at: usize, other: &mut impl FnMut(u64)) {
+        let Some((ty, length)) = self.mark_at(at) else { return };
+        let Heap { space, shapes, pending, .. } = self;
+        let mut follow = |at: usize| match space.u64(at) {
+            0 => {}
+            word => match space.place(word) {
+                Some(at) => pending.push(at),
+                None => other(word),
+            },
+        };
+        match shapes.get(ty) {
+            Shape::Struct { references, .. } => {
+                references.iter().for_each(|&field| follow(at + field as usize))
+            }
+            Shape::Array { are_references: true, element } => {
+                let (first, element) = (at + FIELDS as usize, *element as usize);
+                (0..length as usize).for_each(|index| follow(first + index * element));
+            }
+            Shape::Array { .. } => {}
+        }
+    }
+}
+
+/// How many objects are fetched before the first of them is looked at.
+const AHEAD: usize = 16;
+
+/// Objects that are on their way from memory, in the order in which they were asked for.
+#[derive(Default)]
+struct Queue {
+    places: [usize; AHEAD],
+    /// Numbers of those put in and taken out so far.
+    put: usize,
+    taken: usize,
+}
+
+impl Queue {
+    /// Fills the queue from the stack, has what is new fetched, and returns what has waited longest.
+    fn next(&mut self, stack: &mut Vec<usize>, fetch: impl Fn(usize)) -> Option<usize> {
+        while self.put - self.taken < AHEAD
+            && let Some(at) = stack.pop()
+        {
+            fetch(at);
+            self.places[self.put % AHEAD] = at;
+            self.put += 1;
+        }
+        (self.taken < self.put).then(|| {
+            self.taken += 1;
+            self.places[(self.taken - 1) % AHEAD]
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn each_object_is_fetched_before_those_in_front_of_it_are_looked_at() {
+        let (fetched, mut queue) = (RefCell::new(Vec::new()), Queue::default());
+        let (mut stack, mut seen) = ((0..100).collect::<Vec<usize>>(), Vec::new());
+        while let Some(at) = queue.next(&mut stack, |at| fetched.borrow_mut().push(at)) {
+            let ahead = fetched.borrow().len() - seen.len();
+            assert_eq!(ahead, AHEAD.min(130 - seen.len()), "{at}");
+            seen.push(at);
+            if seen.len() <= 30 {
+                // What an object refers to comes next, as on a stack.
+                stack.push(1000 + at);
             }
         }
-    }
-
-    fn follow(&mut self, at: usize, other: &mut impl FnMut(u64)) {
-        let word = self.space.u64(at);
-        if word != 0 && !self.mark(word) {
-            other(word);
-        }
+        assert_eq!(*fetched.borrow(), seen);
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 130);
     }
 }

@@ -24,6 +24,12 @@
 //! objects by type: allocation pays nothing for the map, nor for profiles. After the collection the marks become
 //! the map.
 //!
+//! Marking waits for memory, since it comes to objects in no order. So what is found is fetched first, and looked at
+//! after some others: they wait in a queue between the stack of what was found and the scan (Cher, Hosking & Vitek,
+//! "Software Prefetching for Mark-Sweep Garbage Collection", ASPLOS 2004). For that the stack has references rather than
+//! marked objects, so that nothing of an object is touched before it is fetched, its mark included (Garner, Blackburn &
+//! Frampton, "Effective Prefetch for Mark-Sweep Garbage Collection", ISMM 2007).
+//!
 //! Input: [`Shape`]s by type, and roots. Output: addresses of zeroed objects with their headers written.
 //!
 //! **Invariant**: between two collections each fresh range is full of objects up to the allocation cursor.
@@ -72,7 +78,7 @@ pub struct Heap {
     /// By line, one byte each: whether it had live objects at the last collection.
     lines: Space,
     allocator: Allocator,
-    /// Marked objects that have not been scanned yet.
+    /// Objects that were found, each as often as it was, and not looked at yet.
     pending: Vec<usize>,
     began: Option<Instant>,
     statistics: Statistics,
@@ -117,7 +123,7 @@ impl Heap {
         self.shapes.get(id)
     }
 
-    /// Returns whether all marked objects have been scanned, in the current collection.
+    /// Returns whether all that was found has been marked and scanned, in the current collection.
     pub fn is_traced(&self) -> bool {
         self.pending.is_empty()
     }

@@ -9,6 +9,7 @@ use std::ptr::NonNull;
 
 use rustix::mm::{Advice, madvise};
 
+use crate::arch;
 use crate::runtime::linear_memory::mapping::Mapping;
 
 /// The memory of a heap. Machine code of the store that owns the heap accesses it; the methods here are reached
@@ -72,6 +73,11 @@ impl Space {
     pub fn u64(&self, at: usize) -> u64 {
         // SAFETY: as in `u32`.
         unsafe { self.pointer(at, 8).cast::<u64>().read_unaligned() }
+    }
+
+    /// Has the memory at a place fetched, which is faster to read a little later.
+    pub fn prefetch(&self, at: usize) {
+        arch::prefetch(self.0.base().as_ptr().addr().wrapping_add(at));
     }
 
     /// Writes the `u64` at a place.

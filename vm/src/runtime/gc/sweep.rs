@@ -9,7 +9,7 @@ const DISCARDED_FROM: usize = 256 << 10;
 impl Heap {
     /// Ends the collection: frees all unmarked objects, or none if there may be references that are not known.
     pub fn end_collection(&mut self, are_all_known: bool) {
-        debug_assert!(self.pending.is_empty(), "what is marked was traced");
+        debug_assert!(self.pending.is_empty(), "what was found was traced");
         if !are_all_known {
             self.keep_all();
         }
@@ -38,7 +38,6 @@ impl Heap {
         let mut before = end;
         while let Some(at) = before.checked_sub(8).and_then(|last| self.starts.last_in(0, last)) {
             self.mark_at(at);
-            self.pending.clear();
             before = at;
         }
     }

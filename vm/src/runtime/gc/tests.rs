@@ -246,3 +246,32 @@ fn words_that_are_no_addresses_of_objects_keep_nothing() {
     heap.end_collection(true);
     assert_eq!(heap.statistics().live, 0);
 }
+
+/// Rings of all lengths around that of the queue of what is on its way from memory, each of whose objects is also found
+/// in an array, often.
+#[test]
+fn what_is_found_again_and_again_is_marked_once() {
+    for length in 1..70_u32 {
+        let (mut heap, mut bump) = heap(4 << 20);
+        let array = heap.allocate(&mut bump, WORDS, 10 * length).expect("room");
+        let ring: Vec<u64> = (0..length).map(|_| heap.allocate(&mut bump, PAIR, 0).expect("room")).collect();
+        let garbage = heap.allocate(&mut bump, WORDS, 3).expect("room");
+        let mut write = |object: u64, at: usize, word: u64| {
+            heap.bytes_mut(object, at..at + 8).copy_from_slice(&word.to_le_bytes());
+        };
+        for (at, &object) in ring.iter().enumerate() {
+            write(object, 8, ring[(at + 1) % ring.len()]);
+            write(object, 16, array);
+        }
+        (0..10 * ring.len()).for_each(|at| write(array, HEAD + 8 * at, ring[at % ring.len()]));
+        write(garbage, HEAD, ring[0]);
+        heap.begin_collection(&mut bump);
+        heap.mark_ambiguous(ring[0]);
+        assert!(!heap.is_traced());
+        heap.trace(|other| panic!("{other:#x} is no reference"));
+        assert!(heap.is_traced());
+        heap.end_collection(true);
+        let lives = |object: u64| heap.starts.get(heap.space.place(object).expect("here"));
+        assert!(lives(array) && ring.iter().all(|&object| lives(object)) && !lives(garbage), "{length}");
+    }
+}
