@@ -114,3 +114,21 @@ impl<T: 'static> StoreContextMut<'_, T> {
         Err(ThrownException(exception.0).into_error())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Adaptive, AsContext, Collect, Config, Engine, ProfilingConfig, Result, Store};
+
+    #[test]
+    fn throws_outside_of_bursts_do_not_look_for_the_frames_that_they_end() -> Result<()> {
+        let looks = |profiling| {
+            let mut config = Config::new();
+            config.profiling(profiling).count_contexts(true);
+            let store = Store::new(&Engine::new(&config)?, ());
+            Ok::<_, crate::Error>(store.as_context().0.opaque.observed.look_at_ended_frames())
+        };
+        assert!(!looks(ProfilingConfig::Adaptive(Adaptive::default()))?);
+        assert!(looks(ProfilingConfig::Exact(Collect::Edges))?);
+        Ok(())
+    }
+}

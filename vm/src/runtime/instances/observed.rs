@@ -103,11 +103,12 @@ impl Observed {
         self.records_calls
     }
 
-    /// Reports whether anything is counted that depends on where frames end.
+    /// Reports whether anything is counted now that depends on where frames end. Of bursts that is only what call records
+    /// are charged with while one counts: finding the frames takes several times as long as a throw.
     pub fn look_at_ended_frames(&self) -> bool {
         matches!(self.engine.config().profiling, ProfilingConfig::Exact(_))
             || self.trace.is_some()
-            || self.contexts.is_some()
+            || self.contexts.is_some() && self.counts_in_burst()
             || !self.engine.collection().events.is_empty()
     }
 
