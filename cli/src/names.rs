@@ -128,17 +128,12 @@ pub fn show_all(profile: &mut Profile) {
     let show = |index: u32, name: &mut Option<String>| *name = Some(shown(index, name.as_deref()));
     profile.program = harmless(&profile.program);
     profile.functions.iter_mut().for_each(|function| show(function.index, &mut function.name));
-    let routines = profile.contexts.iter_mut().flat_map(|tree| &mut tree.routines);
-    let callees = routines.map(|routine| &mut routine.callee);
-    let sampled = profile.time.iter_mut().flat_map(|time| &mut time.callees);
-    for callee in
-        callees.chain(sampled).chain(profile.call_targets.iter_mut().map(|target| &mut target.callee))
-    {
+    for callee in profile.callees_mut() {
         match callee {
             Callee::Function { index, name } | Callee::Elsewhere { index, name, .. } => show(*index, name),
             Callee::Host { module, name } => (*module, *name) = (harmless(module), harmless(name)),
             Callee::Inlined { name } => *name = of_symbol(name),
-            Callee::Root | Callee::Beyond | Callee::Engine => {}
+            Callee::Root | Callee::Beyond | Callee::Engine | Callee::Thread { .. } | Callee::Collector => {}
         }
     }
     let versions = profile.timeline.iter_mut().flat_map(|timeline| &mut timeline.versions);

@@ -45,6 +45,9 @@ pub use totals::{CallPlace, Total};
 pub use verify::InvalidContexts;
 pub use walk::ContextRow;
 
+/// The number that threads share from this one on: a program may start any number of threads, one after another.
+pub(crate) const MOST_THREADS: u32 = 256;
+
 /// A calling context tree with its counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextTree {
@@ -119,6 +122,14 @@ pub enum Callee {
         /// Its name in the debug information.
         name: String,
     },
+    /// A thread of the program, which calls what it runs; only in trees from
+    /// [`Profile::by_thread`](crate::Profile::by_thread).
+    Thread {
+        /// Its number; that of the main thread is 0.
+        number: u32,
+    },
+    /// The garbage collector, while the program waits for it; only in sampled time.
+    Collector,
 }
 
 /// Writes the stored name of the callee; a description in angle brackets replaces a missing name.
@@ -137,6 +148,10 @@ impl fmt::Display for Callee {
             Self::Beyond => f.write_str("<unknown callers>"),
             Self::Engine => f.write_str("<wprof itself>"),
             Self::Inlined { name } => f.write_str(name),
+            Self::Thread { number: 0 } => f.write_str("<main thread>"),
+            Self::Thread { number: MOST_THREADS } => write!(f, "<threads from {MOST_THREADS} on>"),
+            Self::Thread { number } => write!(f, "<thread {number}>"),
+            Self::Collector => f.write_str("<garbage collector>"),
         }
     }
 }

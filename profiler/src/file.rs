@@ -32,26 +32,30 @@
 //! a file long enough to be unpacked (see [`ReadLimits`]). Version 1.9 adds `SMPL` (sampled time). Version 1.10 adds
 //! `ALOC` (allocations) and `PRED` (mispredictions of a simulated branch predictor). Version 1.11 adds `CMRG`, which is
 //! there if the call sites of calling contexts are merged, `SKIP` (bursts that were skipped) and `ACCU` (the expected
-//! accuracy of a sample). Version 1.12 adds `SUPR` (paths across calls, with the original code of each block). A change to a section's content takes a new tag.
+//! accuracy of a sample). Version 1.12 adds `SUPR` (paths across calls, with the original code of each block). Version 1.13
+//! adds `THRD` (threads), `GARB` (the work of the garbage collector) and `SMPC`, which stands for `SMPL` where the
+//! garbage collector was sampled, which older readers do not know. A change to a section's content takes a new tag.
 
 mod replace;
 mod section;
+mod threads;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 pub use replace::replace_file;
 use section::{Reader, Tag, Writer};
+use threads::ThreadRow;
 
 use crate::{
-    Benefit, BlockCounts, CodeStats, ContextTree, FigureKind, FunctionProfile, HostCalls, InvalidProfile,
-    Metric, PathCount, PathProfile, Piece, Profile, ReadLimits, Run, Supergraph, Supergraphs, Timeline,
-    UnfinishedExit, UnfinishedPath,
+    Benefit, BlockCounts, Callee, CodeStats, ContextTree, FigureKind, FunctionProfile, HostCalls,
+    InvalidProfile, Metric, PathCount, PathProfile, Piece, Profile, ReadLimits, Run, Supergraph, Supergraphs,
+    Timeline, UnfinishedExit, UnfinishedPath,
 };
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
-const MINOR: u16 = 12;
+const MINOR: u16 = 13;
 
 const HEAD: Tag = Tag(*b"HEAD");
 const FUNC: Tag = Tag(*b"FUNC");
@@ -77,6 +81,9 @@ const XTND: Tag = Tag(*b"XTND");
 const PRED: Tag = Tag(*b"PRED");
 const ALOC: Tag = Tag(*b"ALOC");
 const SMPL: Tag = Tag(*b"SMPL");
+const SMPC: Tag = Tag(*b"SMPC");
+const THRD: Tag = Tag(*b"THRD");
+const GARB: Tag = Tag(*b"GARB");
 const SKIP: Tag = Tag(*b"SKIP");
 const SUPR: Tag = Tag(*b"SUPR");
 
@@ -234,7 +241,14 @@ impl Profile {
     /// Writes sampled time, paths across calls, mispredictions, allocations and the time line.
     fn write_measurements(&self, writer: &mut Writer) -> Result<(), FileError> {
         if let Some(time) = &self.time {
-            writer.section(SMPL, time)?;
+            let has_collector = time.callees.contains(&Callee::Collector);
+            writer.section(if has_collector { SMPC } else { SMPL }, time)?;
+        }
+        if !self.threads.is_empty() {
+            writer.section(THRD, &self.threads.iter().map(ThreadRow::new).collect::<Vec<_>>())?;
+        }
+        if let Some(collector) = &self.collector {
+            writer.section(GARB, collector)?;
         }
         if let Some(graphs) = &self.supergraphs {
             let rows = graphs.functions.iter();
@@ -283,7 +297,13 @@ impl Profile {
         let events = reader.take_if_there(EVNT)?.unwrap_or_default();
         let call_targets = reader.take_if_there(TARG)?.unwrap_or_default();
         let extended = reader.take_if_there(XTND)?;
-        let time = reader.take_if_there(SMPL)?;
+        let time = match reader.take_if_there(SMPC)? {
+            None => reader.take_if_there(SMPL)?,
+            time => time,
+        };
+        let threads: Vec<ThreadRow> = reader.take_if_there(THRD)?.unwrap_or_default();
+        let threads = threads.into_iter().map(ThreadRow::into_thread).collect::<Result<_, _>>()?;
+        let collector = reader.take_if_there(GARB)?;
         let branches = reader.take_if_there(PRED)?.unwrap_or_default();
         let allocations = reader.take_if_there(ALOC)?;
         let supergraphs = reader.take_if_there(SUPR)?.map(supergraphs);
@@ -323,6 +343,8 @@ impl Profile {
             call_targets,
             extended,
             time,
+            threads,
+            collector,
             allocations,
             branches,
             timeline,

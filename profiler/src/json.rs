@@ -18,7 +18,7 @@
 //!   "host_calls": [{ "module", "name", "count", "kind": KIND, "time_ns"?: in the function itself }],
 //!   "events": [{ "name", "count", "kind": KIND }],
 //!   "metrics"?: [{ "name", "taken_off": what measuring itself had added, which is in no figure }],
-//!   "contexts"?: { "routines": [{ "what": "root"|"function"|"elsewhere"|"host"|"beyond", "index"?, "name"?: str|null,
+//!   "contexts"?: { "routines": [{ "what": "root"|"function"|"elsewhere"|"host"|"beyond"|"engine"|"collector", "index"?, "name"?: str|null,
 //!       "instance"?, "module"?: str, "sites": [offset] }],
 //!     "records": [{ "routine", "parent": record, "site": offset, "calls", "inclusive_calls",
 //!       "back_edges": [{ "site": offset, "to": record }], "metrics"?: FIGURES of the function itself,
@@ -37,6 +37,9 @@
 //!     "routines": [{ "what" and so on as of contexts, "own": TIME, "total": TIME while it was on the stack }], that with
 //!       most time of its own first,
 //!     "stacks": [{ "caller": stack|null, "routine", "offset": of the instruction, "inlined": bool, "own": TIME }] },
+//!   "threads"?: [{ "number": 0 for the main thread, "cpu_ns", "calls", "ops", "functions": [{ "index", "calls", "ops" }],
+//!     "time"?: as above, "contexts"?: as above, without paths }],
+//!   "garbage_collector"?: { "collections", "paused_ns", "longest_ns", "live": bytes that the last collection has kept },
 //!   "predicted_branches"?: [{ "function", "offset", "executed", "taken", "mispredicted" }],
 //!   "allocations"?: { "allocated": BLOCKS, "freed": BLOCKS, "live": BLOCKS in the end, "peak": BLOCKS, "untracked",
 //!     "unknown_frees", "lives": [freed blocks by bytes allocated meanwhile: 0, 1, 2 and 3, 4 to 7, …],
@@ -80,6 +83,7 @@ mod allocations;
 mod contexts;
 mod residual;
 mod shape;
+mod threads;
 mod time;
 mod timeline;
 

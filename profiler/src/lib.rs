@@ -60,9 +60,10 @@ pub use graph::id::{BlockId, EdgeId, LoopId};
 pub use graph::loops::{Loop, Loops};
 pub use limits::ReadLimits;
 pub use memory::allocations::{
-    AllocationProfile, Blocks, COLUMNS as ALLOCATION_COLUMNS, LIVES, MemorySize, ObjectCount, life,
+    AllocationProfile, BYTES_OF, Blocks, COLUMNS as ALLOCATION_COLUMNS, LIVES, MemorySize, ObjectCount, life,
 };
 pub use memory::cache_levels::{AccessEnergy, CacheLevels, LevelMisses};
+pub use memory::collector::Collector;
 pub use memory::data_cache::{BadCacheShape, CacheShape, DataCache};
 pub use memory::data_streams::{AccessSignature, DataStreams, DataStreamsBuilder};
 pub use memory::predictor::{BranchOutcome, BranchPredictor, HISTORY, mixed};

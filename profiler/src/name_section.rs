@@ -1,4 +1,4 @@
-//! The custom section "name" of a module: the names of the module and of its functions.
+//! The custom section "name" of a module: the names of the module, of its functions and of its types.
 //!
 //! The specification wants indices in ascending order, and engines ignore a section, or its rest, that is not; but tools
 //! that merge modules write names in any order, and browsers read them. So do we. Bad data ends the section.
@@ -10,10 +10,13 @@ pub struct NameSection<'a> {
     pub module: Option<&'a str>,
     /// The index and the name of each named function, in the order of the section.
     pub functions: Vec<(u32, &'a str)>,
+    /// The index and the name of each named type, in the order of the section.
+    pub types: Vec<(u32, &'a str)>,
 }
 
 const MODULE: u8 = 0;
 const FUNCTIONS: u8 = 1;
+const TYPES: u8 = 4;
 
 impl<'a> NameSection<'a> {
     /// Reads the contents of a section, up to the first bytes that make no sense.
@@ -29,7 +32,8 @@ impl<'a> NameSection<'a> {
             let mut content = Reader(content);
             match id {
                 MODULE => names.module = content.text().or(names.module),
-                FUNCTIONS => content.functions(&mut names.functions),
+                FUNCTIONS => content.named(&mut names.functions),
+                TYPES => content.named(&mut names.types),
                 _ => {}
             }
             if !is_whole {
@@ -74,7 +78,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.bytes(len)?).ok()
     }
 
-    fn functions(&mut self, all: &mut Vec<(u32, &'a str)>) {
+    fn named(&mut self, all: &mut Vec<(u32, &'a str)>) {
         let count = self.unsigned().unwrap_or(0);
         let named = (0..count).map_while(|_| Some((self.unsigned()?, self.text()?)));
         all.extend(named);
@@ -88,9 +92,11 @@ mod tests {
     #[test]
     fn names_are_read_in_any_order() {
         let section = [1, 10, 3, 5, 1, b'c', 0, 1, b'a', 2, 1, b'b', 0, 2, 1, b'm', 9, 1, 7];
-        let NameSection { module, functions } = NameSection::read(&section);
+        let NameSection { module, functions, types } = NameSection::read(&section);
         assert_eq!(module, Some("m"));
         assert_eq!(functions, [(5, "c"), (0, "a"), (2, "b")]);
+        assert_eq!(types, []);
+        assert_eq!(NameSection::read(&[4, 4, 1, 7, 1, b't']).types, [(7, "t")]);
     }
 
     #[test]

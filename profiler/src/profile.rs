@@ -22,6 +22,7 @@ mod run;
 mod shares;
 mod skipped;
 mod supergraph;
+mod thread;
 mod verify;
 
 use serde::{Deserialize, Serialize};
@@ -40,11 +41,12 @@ pub use run::{Ending, Run};
 pub use shares::{Share, Shares};
 pub use skipped::{SkippedBursts, SkippedIn};
 pub use supergraph::{MarkedCall, MarkedCalls, Piece, Supergraph, Supergraphs};
+pub use thread::{ThreadFunction, ThreadProfile};
 pub use verify::InvalidProfile;
 
 use crate::{
-    Accuracy, AllocationProfile, BranchOutcome, CfgError, ContextTree, CounterCosts, ExtendedProfile,
-    FigureKind, Metric, PlacementCosts, Rate, TimeProfile, Timeline,
+    Accuracy, AllocationProfile, BranchOutcome, CfgError, Collector, ContextTree, CounterCosts,
+    ExtendedProfile, FigureKind, Metric, PlacementCosts, Rate, TimeProfile, Timeline,
 };
 
 /// The profile of one module over one run, or over several merged ones.
@@ -82,6 +84,10 @@ pub struct Profile {
     /// Sampled time of the whole store, if a timer has sampled it. It is independent of how other figures
     /// were obtained, and is added to none.
     pub time: Option<TimeProfile>,
+    /// What each thread did, ascending by number, if the program may start threads.
+    pub threads: Vec<ThreadProfile>,
+    /// The work of the garbage collector, if the program could create objects.
+    pub collector: Option<Collector>,
     /// Allocations of the whole store, if they were counted, except that objects are the instance's; the tree's figures
     /// contain them by calling context.
     pub allocations: Option<AllocationProfile>,

@@ -50,6 +50,11 @@ impl Format {
         matches!(self, Self::Lcov | Self::Cobertura)
     }
 
+    /// Reports whether the format has threads of its own.
+    fn has_threads(self) -> bool {
+        matches!(self, Self::Speedscope | Self::Pprof | Self::Firefox | Self::Chrome)
+    }
+
     /// Reports whether the format has room for one metric only.
     fn is_of_one_metric(self) -> bool {
         matches!(self, Self::Folded | Self::Flamegraph | Self::Cpuprofile)
@@ -91,6 +96,11 @@ pub struct ExportArgs {
     /// [default: time if it was sampled often enough, else instructions]
     #[arg(short, long, value_name = "METRIC")]
     weight: Option<String>,
+    /// Folded stacks, flame graphs and cpuprofile only: begin stacks with the thread that they are of
+    ///
+    /// In other formats with stacks each thread of a program is a thread, or has its name as a label.
+    #[arg(long, conflicts_with = "against")]
+    by_thread: bool,
     /// Flame graphs only: colour frames by what changed since an earlier profile
     #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     against: Option<PathBuf>,
@@ -108,6 +118,10 @@ pub fn execute(args: &ExportArgs) -> Result<()> {
     ensure!(
         args.weight.is_none() || args.to.is_of_one_metric(),
         "this format contains all metrics: leave out --weight"
+    );
+    ensure!(
+        !args.by_thread || args.to.is_of_one_metric() || args.to.has_threads(),
+        "this format has no stacks that could begin with threads: leave out --by-thread"
     );
     ensure!(
         args.against.is_none() || args.to == Format::Flamegraph,
@@ -166,6 +180,11 @@ impl Exported {
         let (code, ownership) = code(&mut profile, args)?;
         let code = CodeMap { full_names: names::full_names(&profile), ..code };
         names::show_all(&mut profile);
+        match args.to.has_threads() {
+            true => profile = profile.by_thread().unwrap_or(profile),
+            false if args.by_thread => profile = super::by_thread(&profile)?,
+            false => {}
+        }
         let mut exported = Self { profile, code, ownership, metric: args.weight.clone() };
         if args.to.is_of_one_metric() {
             if exported.samples().metric(args.weight.as_deref()).is_none() {

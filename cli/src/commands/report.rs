@@ -49,6 +49,7 @@ More examples:
   wprof report f.wprof --top 30 --sort calls
   wprof report f.wprof --cct --least 5
   wprof report f.wprof --cct --by cycles
+  wprof report f.wprof --cct --by-thread
   wprof report f.wprof --cct --by loads          of a profile from --collect cct,events=loads
   wprof report f.wprof --cct --by instructions   of a profile from --collect flow
   wprof report f.wprof --interesting suite.wprof
@@ -67,6 +68,9 @@ pub struct ReportArgs {
     /// A function counts with all that it calls; one that calls itself counts where it was first called.
     #[arg(long, value_name = "FUNC", conflicts_with_all = ["cct", "sort"], help_heading = help::VIEW)]
     callers: Option<String>,
+    /// With --cct or --callers: show each thread of the program apart
+    #[arg(long, help_heading = help::VIEW, hide_short_help = true)]
+    by_thread: bool,
     /// Show N rows in each table
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, help_heading = help::VIEW)]
     top: usize,
@@ -76,7 +80,8 @@ pub struct ReportArgs {
     /// With --cct or --callers: weigh contexts by a metric
     ///
     /// That is `time`, `calls`, one measured in contexts, such as `cycles`, a kind of events that was counted there, such as
-    /// `loads`, or `instructions` if they were counted in contexts (in bursts, or by `--collect flow`) [default: time if it was sampled, else instructions, else calls]
+    /// `loads`, `instructions` if they were counted in contexts (in bursts, or by `--collect flow`), or `bytes-of-TYPE` for objects of
+    /// garbage collection, by `--collect allocations` [default: time if it was sampled, else instructions, else calls]
     #[arg(long, value_name = "METRIC", help_heading = help::VIEW, hide_short_help = true)]
     by: Option<String>,
     /// Leave out contexts and paths with less than PERCENT of the total
@@ -114,7 +119,14 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         args.by.is_none() || args.cct || args.callers.is_some(),
         "--by weighs calling contexts: add --cct, or --callers FUNC"
     );
+    ensure!(
+        !args.by_thread || args.cct || args.callers.is_some(),
+        "--by-thread shows the calling contexts of threads: add --cct, or --callers FUNC"
+    );
     let mut profile = super::read_profile(&args.profile)?;
+    if args.by_thread {
+        profile = super::by_thread(&profile)?;
+    }
     if args.json {
         return output::print_with(|out| export::write_json(&profile, out));
     }

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use wprof_profiler::export::CodeMap;
 use wprof_profiler::{
-    Comparison, Ending, EventTotal, FigureKind, HotLoop, HotPath, Profile, Run, TimeProfile, Timed,
-    TotalChange,
+    Comparison, Ending, EventTotal, FigureKind, HotLoop, HotPath, Profile, Run, ThreadProfile, TimeProfile,
+    Timed, TotalChange,
 };
 
 use crate::names;
@@ -13,7 +13,7 @@ use crate::render::lines::LineOps;
 use crate::render::place;
 use crate::render::time::{self, LineTime};
 use crate::render::view::View;
-use crate::render::{lines, paths, runs, sample};
+use crate::render::{lines, paths, runs, sample, threads};
 
 /// The number of hottest loops and paths that are listed.
 const HOTTEST: usize = 12;
@@ -49,6 +49,10 @@ pub struct Overview {
     ran: u64,
     contexts: Option<ContextsShape>,
     host_calls: Vec<Total>,
+    /// The threads, if there are several.
+    threads: Vec<ThreadShape>,
+    /// What the garbage collector took, if it has worked.
+    collector: Option<String>,
     events: Vec<Total>,
     /// The metrics that were measured along paths.
     path_metrics: Vec<String>,
@@ -69,6 +73,15 @@ struct RunShape {
     date: String,
     args: String,
     machine: String,
+}
+
+/// A thread.
+#[derive(Debug, Serialize)]
+struct ThreadShape {
+    name: String,
+    cpu_ns: u64,
+    /// Its instructions, if all are counted.
+    ops: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -195,6 +208,8 @@ impl Overview {
                 ContextsShape { records: stats.records, height: stats.height }
             }),
             host_calls: host_calls(profile),
+            threads: threads(profile),
+            collector: threads::collector(profile).map(|(share, work)| format!("{share}{work}.")),
             events: profile.events.iter().map(Total::of_event).collect(),
             path_metrics: metrics.iter().map(|metric| names::harmless(&metric.name)).collect(),
             loops: profile.hottest_loops(HOTTEST).iter().map(|hot| LoopShape::new(view, hot)).collect(),
@@ -261,6 +276,18 @@ impl Before {
             totals: comparison.totals(),
         }
     }
+}
+
+fn threads(profile: &Profile) -> Vec<ThreadShape> {
+    let is_counted = profile.sampled().is_none() && !profile.functions.is_empty();
+    let mut all: Vec<&ThreadProfile> = profile.threads.iter().filter(|_| profile.has_threads()).collect();
+    all.sort_by_key(|thread| (std::cmp::Reverse(thread.cpu_ns), thread.number));
+    let shape = |thread: &ThreadProfile| ThreadShape {
+        name: threads::name(thread),
+        cpu_ns: thread.cpu_ns,
+        ops: is_counted.then(|| thread.ops()),
+    };
+    all.into_iter().map(shape).collect()
 }
 
 fn host_calls(profile: &Profile) -> Vec<Total> {

@@ -12,6 +12,7 @@ use super::page::{Ink, Page, plain, span};
 use super::place::{Line, place_at};
 use super::table::{Side, Table};
 use super::view::View;
+use crate::names;
 
 /// The number of steps of memory growth that are listed.
 const STEPS: usize = 8;
@@ -203,11 +204,17 @@ pub fn objects(view: &View<'_>, all: &AllocationProfile, limit: usize) -> Table 
             plain(grouped(object.bytes)),
             span(percent(object.bytes, whole), Ink::of_share(object.bytes, whole)),
             plain(grouped(object.count)),
-            plain(object.ty.to_string()),
+            plain(type_name(view, object.ty)),
             span(name(view, object.function), Ink::Name),
         ]);
     }
     table
+}
+
+/// Returns the name of a type, or its index.
+fn type_name(view: &View<'_>, index: u32) -> String {
+    let named = view.module.and_then(|module| module.type_name(index));
+    named.map_or_else(|| index.to_string(), names::harmless)
 }
 
 /// Returns the name of a function, which need not have counts.

@@ -209,7 +209,9 @@ pub fn can_overlap(comparison: &Comparison<'_>) -> bool {
 
 fn kinds(comparison: &Comparison<'_>) -> [(&'static str, Vec<Change>); 7] {
     let functions = comparison.functions();
-    let is_of_code = |callee: &Callee| !matches!(callee, Callee::Root | Callee::Beyond | Callee::Engine);
+    let is_of_code = |callee: &Callee| {
+        !matches!(callee, Callee::Root | Callee::Beyond | Callee::Engine | Callee::Collector)
+    };
     let targets = comparison.call_targets().into_iter().filter(|target| is_of_code(&target.caller));
     [
         ("functions, by instructions", functions.iter().map(|function| function.ops).collect()),

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use wprof_profiler::{
-    ALLOCATION_COLUMNS, Callee, ContextStats, ContextTree, INSTRUCTIONS, Interval, Metric, Profile,
+    ALLOCATION_COLUMNS, BYTES_OF, Callee, ContextStats, ContextTree, INSTRUCTIONS, Interval, Metric, Profile,
     TimeProfile, Timed,
 };
 
@@ -263,7 +263,7 @@ pub fn write_brief(page: &mut Page, tree: &ContextTree) {
         page.line(&[plain(format!("  seen in bursts: {}", sample::size(rate)))]);
     }
     // Allocations have their own section.
-    let is_told = |name: &str| !ALLOCATION_COLUMNS.contains(&name);
+    let is_told = |name: &str| !ALLOCATION_COLUMNS.contains(&name) && !name.starts_with(BYTES_OF);
     let metrics = tree.metrics.iter().enumerate().filter(|(_, metric)| is_told(&metric.name));
     for (column, metric) in metrics {
         let amount = tree.amounts(column).into_iter().fold(0, u64::saturating_add);

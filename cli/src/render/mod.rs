@@ -43,6 +43,7 @@ pub mod sample;
 pub mod screen;
 pub mod summary;
 pub mod table;
+pub mod threads;
 pub mod time;
 pub mod time_loops;
 pub mod totals;

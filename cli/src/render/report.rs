@@ -11,7 +11,8 @@ use super::table::Table;
 use super::view::View;
 use super::{
     allocations, blocks, branches, call_targets, contexts, counters, events, extended_paths, flow,
-    host_calls, interesting, lines, loops, predicted, runs, sample, summary, time, time_loops, totals, tries,
+    host_calls, interesting, lines, loops, predicted, runs, sample, summary, threads, time, time_loops,
+    totals, tries,
 };
 
 /// Writes the report, `top` rows in each table; functions in the given order, or in both orders. A path is hot if it
@@ -23,6 +24,8 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>,
         time::write_brief(page, time);
     }
     summary::write_totals(page, view);
+    threads::write_collector(page, view.profile);
+    section(page, "Threads", &threads::table(view.profile));
     for shown in [Order::Time, Order::Instructions, Order::Calls]
         .into_iter()
         .filter(|&o| order.is_none_or(|only| only == o))

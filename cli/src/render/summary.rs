@@ -10,7 +10,7 @@ use super::table::Table;
 use super::view::View;
 use super::{
     allocations, blocks, contexts, counters, events, extended_paths, flow, host_calls, lines, loops, metrics,
-    predicted, sample, time,
+    predicted, sample, threads, time,
 };
 
 /// The number of functions that are listed.
@@ -38,7 +38,9 @@ const PATHS: usize = 4;
 pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
     write_title(page, title);
     write_time(page, view);
+    write_tables(page, &[threads::table(view.profile)]);
     write_totals(page, view);
+    threads::write_collector(page, view.profile);
     if let Some(tree) = view.profile.contexts.as_ref().filter(|tree| tree.records.len() > 1) {
         contexts::write_brief(page, tree);
     }

@@ -180,7 +180,7 @@ fn lines_of_nodes(view: &View<'_>, time: &TimeProfile) -> Vec<Place> {
             _ => Place::default(),
         };
         let caller = node.caller.map(|caller| &places[caller as usize]).filter(|caller| caller.is_own);
-        let is_elsewhere = matches!(callee, Callee::Engine | Callee::Beyond);
+        let is_elsewhere = matches!(callee, Callee::Engine | Callee::Collector | Callee::Beyond);
         places.push(match caller {
             Some(caller) if !found.is_own && !is_elsewhere => {
                 Place { library: Some(found.library.unwrap_or_else(|| bare(callee))), ..caller.clone() }

@@ -148,3 +148,90 @@ fn a_thread_too_many_is_not_started() {
     assert_eq!(code("2"), Some(134));
     assert_eq!(code("0"), Some(134));
 }
+
+/// Counts in a function of its own, for a while.
+const WORKS: &str = "(call $count (i32.mul (local.get $arg) (i32.const 10000)))";
+
+fn working(in_main: &str) -> String {
+    program(WORKS, in_main).replace(
+        "(func $add",
+        "(func $count (param $n i32)
+            (loop $again (br_if $again (i32.gt_s (local.tee $n (i32.sub (local.get $n) (i32.const 1))) (i32.const 0)))))
+        (func $add",
+    )
+}
+
+#[test]
+fn profiles_tell_threads_apart() {
+    let folder = Folder::new();
+    let module = folder.file("works.wat", working(""));
+    let profile = folder.path("profile.wprof");
+    let status = command(&["run", "-q", "--collect", "edges,cct", "-o", &profile, &module]).status().unwrap();
+    assert_eq!(status.code(), Some(321 % 256));
+    let found = json(&profile);
+    let threads = found["threads"].as_array().unwrap();
+    let numbers: Vec<u64> = threads.iter().map(|thread| thread["number"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, [0, 1, 2, 3]);
+    let ops = |number: usize| threads[number]["ops"].as_u64().unwrap();
+    assert!(20 * ops(1) > ops(2) && ops(2) > 10 * ops(1) && ops(3) > 10 * ops(2), "{threads:?}");
+    assert_eq!((0..4).map(ops).sum::<u64>(), found["ops"].as_u64().unwrap());
+    assert!(threads.iter().all(|thread| thread["cpu_ns"].as_u64().unwrap() > 0));
+    let report = wprof(&["report", &profile]).succeeded();
+    assert!(report.contains("Threads") && report.contains("<main thread>") && report.contains("<thread 3>"));
+    let tree =
+        wprof(&["report", &profile, "--cct", "--by-thread", "--by", "calls", "--least", "0"]).succeeded();
+    let line = |name: &str| tree.lines().position(|line| line.contains(name)).unwrap();
+    assert!(
+        line("<thread 3>") < line("wasi_thread_start") || line("<main thread>") < line("_start"),
+        "{tree}"
+    );
+    let folded =
+        wprof(&["export", "--to", "folded", "--by-thread", "--weight", "calls", &profile]).succeeded();
+    assert!(folded.lines().any(|line| line.starts_with("<main thread>;")), "{folded}");
+    assert!(folded.lines().any(|line| line.starts_with("<thread 2>;") && line.contains("count")), "{folded}");
+    let whole = wprof(&["export", "--to", "folded", "--weight", "calls", &profile]).succeeded();
+    assert!(!whole.contains("thread 2"), "only if asked for");
+    assert!(wprof(&["export", "--to", "speedscope", &profile]).succeeded().contains("calls, <thread 1>"));
+    assert!(wprof(&["report", &profile, "--html", "-"]).succeeded().contains("\\u003cthread 3>"));
+    let both = folder.path("both.wprof");
+    wprof(&["merge", &profile, &profile, "-o", &both]).succeeded();
+    assert_eq!(json(&both)["threads"][3]["ops"].as_u64().unwrap(), 2 * ops(3));
+    let alone = folder.file("alone.wat", "(module (func (export \"_start\")))");
+    wprof(&["run", "-q", "--exact", "-o", &profile, &alone]).succeeded();
+    assert!(wprof(&["report", &profile, "--cct", "--by-thread"]).failed().contains("no threads apart"));
+}
+
+#[test]
+fn each_thread_has_the_whole_budget() {
+    let folder = Folder::new();
+    let module = folder.file("works.wat", working(""));
+    let run = |limit: &str| command(&["run", "-q", "--budget", limit, &module]).output().unwrap();
+    // The thread with most work takes 300 times 10,000 rounds of seven instructions.
+    let output = run("instructions=4000000");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(134), "{text}");
+    assert!(
+        text.contains("out of budget: 4,000,000 instructions were allowed") && text.contains("count"),
+        "{text}"
+    );
+    // All of them together take more than the thread that takes most.
+    let output = run("instructions=21800000");
+    assert_eq!(output.status.code(), Some(321 % 256), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn each_thread_has_a_trace_of_its_own() {
+    let folder = Folder::new();
+    let module = folder.file("works.wat", program("", ""));
+    let trace = folder.path("t.wtrace");
+    let output = command(&["trace", "record", "-o", &trace, &module]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(321 % 256), "{text}");
+    for number in 1..=3 {
+        let file = folder.path(&format!("t.thread{number}.wtrace"));
+        assert!(text.contains(&format!("t.thread{number}.wtrace")), "{text}");
+        let ran = wprof(&["trace", "replay", &file]).succeeded();
+        assert!(ran.contains("wasi_thread_start") && ran.contains("add"), "{ran}");
+    }
+    assert!(wprof(&["trace", "replay", &trace]).succeeded().contains("start"));
+}

@@ -1,5 +1,5 @@
-//! Chrome trace events, which Perfetto reads too: stacks as complete events, one process per metric, and the
-//! timeline.
+//! Chrome trace events, which Perfetto reads too: stacks as complete events, one process per metric, in it a thread
+//! for each thread where stacks have threads, and the timeline.
 //!
 //! Source: the Trace Event Format, phases `X`, `C` and `M`. For a metric other than time, the axis does not show
 //! time: a microsecond stands for one unit of the metric, and events are in the order of the tree, not of the run.
@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::samples::Amount;
+use super::samples::{Amount, Part};
 use super::spans::{Span, spans};
 use super::{Metric, Samples, TOOL};
 use crate::contexts::function_name;
@@ -75,24 +75,32 @@ const BURSTS: u32 = 1;
 /// # Errors
 /// Returns the error of `out` if a write fails.
 pub fn write_chrome(samples: &Samples, timeline: Option<&Timeline>, out: impl Write) -> io::Result<()> {
-    let metrics = (1..).zip(&samples.metrics).flat_map(|(pid, metric)| process(samples, metric, pid));
+    let parts: Vec<Vec<Part>> = samples.metrics.iter().map(|metric| samples.parts(metric)).collect();
+    let metrics = (1..).zip(samples.metrics.iter().zip(&parts));
+    let metrics = metrics.flat_map(|(pid, (metric, parts))| process(samples, (metric, parts), pid));
     let times = timeline.into_iter().flat_map(|timeline| times(timeline, samples.metrics.len() + 1));
     let file = File { trace_events: metrics.chain(times).collect(), other_data: Origin { exporter: TOOL } };
     Ok(serde_json::to_writer(out, &file)?)
 }
 
-fn process<'a>(samples: &'a Samples, metric: &'a Metric, pid: usize) -> Vec<Event<'a>> {
-    let event = |span: Span| Event::Stack {
-        name: &samples.frames[span.frame as usize].name,
-        pid,
-        tid: 1,
-        ts: metric.unit.amount(span.start, 1e3),
-        dur: metric.unit.amount(span.width, 1e3),
-    };
-    [name("process_name", pid, 1, &metric.name)]
-        .into_iter()
-        .chain(spans(metric).into_iter().map(event))
-        .collect()
+fn process<'a>(
+    samples: &'a Samples,
+    (metric, parts): (&'a Metric, &'a [Part]),
+    pid: usize,
+) -> Vec<Event<'a>> {
+    let mut events = vec![name("process_name", pid, 1, &metric.name)];
+    for (tid, part) in (1..).zip(parts) {
+        events.extend(part.thread.iter().map(|thread| name("thread_name", pid, tid, thread)));
+        let event = |span: Span| Event::Stack {
+            name: &samples.frames[span.frame as usize].name,
+            pid,
+            tid,
+            ts: metric.unit.amount(span.start, 1e3),
+            dur: metric.unit.amount(span.width, 1e3),
+        };
+        events.extend(spans(&part.metric).into_iter().map(event));
+    }
+    events
 }
 
 fn name<'a>(what: &'static str, pid: usize, tid: u32, name: &'a str) -> Event<'a> {

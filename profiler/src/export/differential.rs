@@ -39,7 +39,10 @@ impl Differential {
             }
         }
         let metric = Metric { name: after.1.name.clone(), unit: after.1.unit, nodes: tree.nodes };
-        Self { samples: Samples { frames: tree.frames, metrics: vec![metric] }, before: weights }
+        Self {
+            samples: Samples { frames: tree.frames, metrics: vec![metric], threads: Vec::new() },
+            before: weights,
+        }
     }
 
     /// Returns the total weight before.

@@ -1,4 +1,5 @@
-//! The processed format of the Firefox Profiler: one thread per metric.
+//! The processed format of the Firefox Profiler: one process per metric, with a thread per thread where stacks have
+//! threads.
 //!
 //! Source: the types of firefox-devtools/profiler (`src/types/profile`), version 48, which newer ones upgrade. A table
 //! consists of one list per column. Samples are weighted stacks; the time of a sample, in milliseconds, is the weight
@@ -10,7 +11,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::samples::Amount;
+use super::samples::{Amount, Part};
 use super::{Metric, Samples, TOOL, Unit};
 
 #[derive(Serialize)]
@@ -45,7 +46,7 @@ struct Category {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Thread<'a> {
-    name: &'a str,
+    name: String,
     process_type: &'static str,
     process_name: &'static str,
     pid: String,
@@ -167,27 +168,30 @@ pub fn write_firefox(samples: &Samples, started: u64, out: impl Write) -> io::Re
         marker_schema: [],
     };
     let metrics = samples.metrics.iter().enumerate();
-    let threads = metrics.map(|(position, metric)| thread(samples, metric, position)).collect();
+    let parts =
+        metrics.flat_map(|(pid, metric)| samples.parts(metric).into_iter().map(move |part| (pid, part)));
+    let threads = parts.zip(0..).map(|((pid, part), tid)| thread(samples, part, (pid, tid))).collect();
     Ok(serde_json::to_writer(out, &File { meta, libs: [], threads })?)
 }
 
-fn thread<'a>(samples: &'a Samples, metric: &'a Metric, position: usize) -> Thread<'a> {
+fn thread(samples: &Samples, part: Part, (pid, tid): (usize, usize)) -> Thread<'_> {
+    let Part { title, metric, .. } = part;
     let (strings, files) = strings(samples);
     Thread {
-        name: &metric.name,
+        name: title,
         process_type: "default",
         process_name: "wasm",
-        pid: position.to_string(),
-        tid: position,
+        pid: pid.to_string(),
+        tid,
         is_main_thread: true,
         process_startup_time: 0,
         process_shutdown_time: None,
         register_time: 0,
         unregister_time: None,
         paused_ranges: [],
-        samples: sample_table(metric),
+        samples: sample_table(&metric),
         markers: MarkerTable::default(),
-        stack_table: stack_table(metric),
+        stack_table: stack_table(&metric),
         frame_table: frame_table(samples),
         func_table: func_table(samples, files),
         resource_table: ResourceTable::default(),

@@ -1,6 +1,6 @@
 //! pprof's format: a gzipped protocol buffers message, with one sample type per metric.
 //!
-//! Source: `proto/profile.proto` of pprof. A stack is a sample, whose values are 0 except its metric's. A location is a
+//! Source: `proto/profile.proto` of pprof. A stack is a sample, whose values are 0 except its metric's; where stacks have threads, it has the label `thread`. A location is a
 //! place in a function's code: its line, after the lines of functions that are inlined there. The format loses the
 //! addresses of code, which pprof would look up in native binaries. Its weights are signed: larger ones than 2^63 - 1
 //! are clamped.
@@ -10,6 +10,7 @@ use std::io::{self, Write};
 
 use super::gzip::gzip;
 use super::protobuf::Message;
+use super::samples::Part;
 use super::{Frame, Metric, Samples};
 use crate::Profile;
 
@@ -89,18 +90,34 @@ impl File {
             let mut value_type = Message::new();
             value_type.number(1, kind).number(2, unit);
             self.message.message(field::SAMPLE_TYPE, &value_type);
-            for (node, found) in metric.weighted() {
-                let weight = found.weight.min(i64::MAX as u64);
-                let value = |at: usize| if at == position { weight } else { 0 };
-                let mut sample = Message::new();
-                sample.numbers(1, self.stack(metric, node));
-                sample.numbers(2, (0..samples.metrics.len()).map(value));
-                self.message.message(field::SAMPLE, &sample);
+            for part in samples.parts(metric) {
+                self.add_part(&part, (position, samples.metrics.len()));
             }
         }
         if let Some(first) = samples.metrics.first() {
             let kind = self.strings.number(usual_name(&first.name));
             self.message.number(field::DEFAULT_SAMPLE_TYPE, kind);
+        }
+    }
+
+    /// Adds the stacks of one thread, or of all, with weights of the metric at this position among so many.
+    fn add_part(&mut self, part: &Part, (position, metrics): (usize, usize)) {
+        let label = part.thread.as_ref().map(|thread| {
+            let (key, text) = (self.strings.number("thread"), self.strings.number(thread));
+            let mut label = Message::new();
+            label.number(1, key).number(2, text);
+            label
+        });
+        for (node, found) in part.metric.weighted() {
+            let weight = found.weight.min(i64::MAX as u64);
+            let value = |at: usize| if at == position { weight } else { 0 };
+            let mut sample = Message::new();
+            sample.numbers(1, self.stack(&part.metric, node));
+            sample.numbers(2, (0..metrics).map(value));
+            if let Some(label) = &label {
+                sample.message(3, label);
+            }
+            self.message.message(field::SAMPLE, &sample);
         }
     }
 

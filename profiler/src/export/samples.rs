@@ -13,12 +13,14 @@
 //! | instructions | contexts, or functions | paths in contexts, or functions |
 //! | a kind of event | the program | totals of events |
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
 use super::{CodeMap, Frame, executions};
-use crate::{ALLOCATION_COLUMNS, Callee, ContextTree, FunctionProfile, INSTRUCTIONS, Profile, TimeProfile};
+use crate::{
+    ALLOCATION_COLUMNS, BYTES_OF, Callee, ContextTree, FunctionProfile, INSTRUCTIONS, Profile, TimeProfile,
+};
 
 /// The frames of all stacks, and the metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub struct Samples {
     pub frames: Vec<Frame>,
     /// Metrics, the default one first.
     pub metrics: Vec<Metric>,
+    /// The frames that are threads, ascending: in profiles by thread, the outermost of all stacks of threads.
+    pub threads: Vec<u32>,
 }
 
 /// A kind of weight.
@@ -113,6 +117,37 @@ impl Metric {
         frames
     }
 
+    /// Divides the metric by threads, whose frames stacks then lack; what no thread is known of comes first. Without
+    /// threads that is all there is.
+    pub(super) fn by_thread(&self, threads: &[u32]) -> Vec<(Option<u32>, Self)> {
+        let empty = || Self { name: self.name.clone(), unit: self.unit, nodes: Vec::new() };
+        let mut parts: Vec<(Option<u32>, Self)> = vec![(None, empty())];
+        // By node: its part, and its number there, if it is not a thread.
+        let mut found: Vec<(usize, Option<u32>)> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let is_thread = node.caller.is_none() && threads.binary_search(&node.frame).is_ok();
+            let (part, caller) = match node.caller {
+                Some(caller) => found[caller as usize],
+                None if !is_thread => (0, None),
+                None => {
+                    let known = parts.iter().position(|(thread, _)| *thread == Some(node.frame));
+                    let part = known.unwrap_or(parts.len());
+                    if part == parts.len() {
+                        parts.push((Some(node.frame), empty()));
+                    }
+                    (part, None)
+                }
+            };
+            let nodes = &mut parts[part].1.nodes;
+            found.push((part, (!is_thread).then_some(nodes.len() as u32)));
+            if !is_thread {
+                nodes.push(StackNode { caller, ..*node });
+            }
+        }
+        parts.retain(|(_, part)| part.nodes.iter().any(|node| node.weight > 0));
+        if parts.is_empty() { vec![(None, empty())] } else { parts }
+    }
+
     /// Returns the stacks with weight.
     pub(super) fn weighted(&self) -> impl Iterator<Item = (usize, &StackNode)> {
         self.nodes.iter().enumerate().filter(|(_, node)| node.weight > 0)
@@ -123,13 +158,13 @@ impl Samples {
     /// Collects all metrics of a profile: time, instructions, calls, then others. The place of a frame is the first line
     /// of its function.
     pub fn new(profile: &Profile, code: &CodeMap) -> Self {
-        Self::collect(Builder { profile, code, by_line: false, frames: BTreeMap::new(), metrics: Vec::new() })
+        Self::collect(Builder { by_line: false, ..Builder::new(profile, code) })
     }
 
     /// Collects the same metrics by source line: the place of a frame is the line that was executed, or that called,
     /// where the profile knows it.
     pub fn by_line(profile: &Profile, code: &CodeMap) -> Self {
-        Self::collect(Builder { profile, code, by_line: true, frames: BTreeMap::new(), metrics: Vec::new() })
+        Self::collect(Builder { by_line: true, ..Builder::new(profile, code) })
     }
 
     fn collect(mut samples: Builder<'_>) -> Self {
@@ -155,6 +190,20 @@ impl Samples {
         samples.finish()
     }
 
+    /// Returns the stacks of a metric by thread, with the name of each part: that of the metric, and of the thread if
+    /// stacks have threads.
+    pub(super) fn parts(&self, metric: &Metric) -> Vec<Part> {
+        let part = |(thread, metric): (Option<u32>, Metric)| {
+            let thread = thread.map(|frame| self.frames[frame as usize].name.clone());
+            let title = match &thread {
+                Some(thread) => format!("{}, {thread}", metric.name),
+                None => metric.name.clone(),
+            };
+            Part { title, thread, metric }
+        };
+        metric.by_thread(&self.threads).into_iter().map(part).collect()
+    }
+
     /// Returns the metric with a name, or the first.
     pub fn metric(&self, name: Option<&str>) -> Option<&Metric> {
         match name {
@@ -162,6 +211,16 @@ impl Samples {
             None => self.metrics.first(),
         }
     }
+}
+
+/// The stacks of one thread, or of a program that does not tell threads apart.
+pub(super) struct Part {
+    /// What is shown for the part.
+    pub(super) title: String,
+    /// The thread's name.
+    pub(super) thread: Option<String>,
+    /// The weights.
+    pub(super) metric: Metric,
 }
 
 struct Builder<'a> {
@@ -172,16 +231,34 @@ struct Builder<'a> {
     /// Frames and their numbers.
     frames: BTreeMap<Frame, u32>,
     metrics: Vec<Metric>,
+    threads: BTreeSet<u32>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(profile: &'a Profile, code: &'a CodeMap) -> Self {
+        let (frames, metrics, threads) = Default::default();
+        Self { profile, code, by_line: false, frames, metrics, threads }
+    }
 }
 
 impl Builder<'_> {
+    /// Returns the number of the frame of a callee, and notes whether that is a thread.
+    fn number_of(&mut self, callee: &Callee, frame: Frame) -> u32 {
+        let number = self.number(frame);
+        if matches!(callee, Callee::Thread { .. }) {
+            self.threads.insert(number);
+        }
+        number
+    }
+
     fn number(&mut self, frame: Frame) -> u32 {
         let next = self.frames.len() as u32;
         *self.frames.entry(frame).or_insert(next)
     }
 
     fn add(&mut self, name: &str, nodes: Vec<StackNode>) {
-        let is_memory = name.ends_with("-bytes") && ALLOCATION_COLUMNS.contains(&name);
+        let is_memory =
+            name.ends_with("-bytes") && ALLOCATION_COLUMNS.contains(&name) || name.starts_with(BYTES_OF);
         let unit = if is_memory { Unit::Bytes } else { Unit::Count };
         self.metrics.push(Metric { name: name.to_owned(), unit, nodes });
     }
@@ -208,7 +285,11 @@ impl Builder<'_> {
                     let frame = Frame::of_place(time.callee(at), sampled.offset, self.profile, self.code);
                     let is_ours = matches!(time.callee(at), Callee::Function { .. });
                     let frame = if is_ours { self.at(frame, sampled.offset) } else { frame };
-                    called(caller.map(|caller| stacks[caller].1), self.number(frame), false)
+                    called(
+                        caller.map(|caller| stacks[caller].1),
+                        self.number_of(time.callee(at), frame),
+                        false,
+                    )
                 }
             };
             let inlined = self.code.inlined.get(&sampled.offset).into_iter().flatten().rev();
@@ -222,9 +303,11 @@ impl Builder<'_> {
     }
 
     fn add_contexts(&mut self, tree: &ContextTree, instructions: Option<Vec<u64>>) {
-        let frame = |callee| Frame::of_callee(callee, self.profile, self.code);
-        let frames: Vec<Frame> = tree.routines.iter().map(|routine| frame(&routine.callee)).collect();
-        let frames: Vec<u32> = frames.into_iter().map(|frame| self.number(frame)).collect();
+        let mut frame = |callee| {
+            let frame = Frame::of_callee(callee, self.profile, self.code);
+            self.number_of(callee, frame)
+        };
+        let frames: Vec<u32> = tree.routines.iter().map(|routine| frame(&routine.callee)).collect();
         let skeleton = self.context_nodes(tree, &frames);
         let nodes = |weights: Vec<u64>| {
             let (mut nodes, of_record) = skeleton.clone();
@@ -338,6 +421,10 @@ impl Builder<'_> {
         let mut frames: Vec<(u32, Frame)> =
             self.frames.into_iter().map(|(frame, number)| (number, frame)).collect();
         frames.sort_unstable_by_key(|&(number, _)| number);
-        Samples { frames: frames.into_iter().map(|(_, frame)| frame).collect(), metrics: self.metrics }
+        Samples {
+            frames: frames.into_iter().map(|(_, frame)| frame).collect(),
+            metrics: self.metrics,
+            threads: self.threads.into_iter().collect(),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Speedscope's own format: one sampled profile per metric.
+//! Speedscope's own format: one sampled profile per metric, and per thread where stacks have threads.
 //!
 //! Source: its JSON schema, `file-format-schema.json`. A stack is a list of frames, outermost first. The format loses
 //! nothing of [`Samples`], but readers hold weights in doubles, which are exact to 2^53.
@@ -7,7 +7,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{Frame, Metric, Samples, TOOL, Unit};
+use super::samples::Part;
+use super::{Frame, Samples, TOOL, Unit};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -18,7 +19,7 @@ struct File<'a> {
     exporter: &'static str,
     active_profile_index: u32,
     shared: Shared<'a>,
-    profiles: Vec<SampledProfile<'a>>,
+    profiles: Vec<SampledProfile>,
 }
 
 #[derive(Serialize)]
@@ -37,10 +38,10 @@ struct FrameShape<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct SampledProfile<'a> {
+struct SampledProfile {
     #[serde(rename = "type")]
     kind: &'static str,
-    name: &'a str,
+    name: String,
     unit: &'static str,
     start_value: u64,
     end_value: u64,
@@ -59,7 +60,7 @@ pub fn write_speedscope(samples: &Samples, program: &str, out: impl Write) -> io
         exporter: TOOL,
         active_profile_index: 0,
         shared: Shared { frames: samples.frames.iter().map(frame).collect() },
-        profiles: samples.metrics.iter().map(profile).collect(),
+        profiles: samples.metrics.iter().flat_map(|metric| samples.parts(metric)).map(profile).collect(),
     };
     Ok(serde_json::to_writer(out, &file)?)
 }
@@ -73,10 +74,11 @@ fn frame(frame: &Frame) -> FrameShape<'_> {
     }
 }
 
-fn profile(metric: &Metric) -> SampledProfile<'_> {
+fn profile(part: Part) -> SampledProfile {
+    let Part { title, metric, .. } = part;
     SampledProfile {
         kind: "sampled",
-        name: &metric.name,
+        name: title,
         unit: match metric.unit {
             Unit::Count => "none",
             Unit::Bytes => "bytes",

@@ -198,3 +198,17 @@ fn benefits_of_versions_that_are_not_there_are_an_error() {
         matches!(Profile::from_bytes(&odd), Err(FileError::Damaged { part }) if part == "what versions save")
     );
 }
+
+#[test]
+fn a_file_of_a_version_before_1_13_has_no_threads_and_no_collector() {
+    let old = file(12, |writer| {
+        host(writer);
+        writer.section(SMPL, &crate::TimeProfile::default()).unwrap();
+    });
+    let profile = Profile::from_bytes(&old).unwrap();
+    assert_eq!((profile.threads.len(), profile.collector), (0, None));
+    assert_eq!(profile.time, Some(crate::TimeProfile::default()));
+    let written = profile.to_bytes().unwrap();
+    let has = |tag: &[u8]| written.windows(4).any(|found| found == tag);
+    assert!(has(b"SMPL") && !has(b"THRD") && !has(b"GARB") && !has(b"SMPC"), "nor is it written");
+}

@@ -53,6 +53,8 @@ pub(super) enum CalleeShape<'a> {
     Beyond,
     Engine,
     Inlined { name: &'a str },
+    Thread { number: u32 },
+    Collector,
 }
 
 impl<'a> CalleeShape<'a> {
@@ -67,6 +69,8 @@ impl<'a> CalleeShape<'a> {
             Callee::Beyond => Self::Beyond,
             Callee::Engine => Self::Engine,
             Callee::Inlined { name } => Self::Inlined { name },
+            Callee::Thread { number } => Self::Thread { number: *number },
+            Callee::Collector => Self::Collector,
         }
     }
 }

@@ -8,12 +8,13 @@ use serde::{Serialize, Serializer};
 use super::across_calls::AcrossCallsShape;
 use super::allocations::AllocationsShape;
 use super::contexts::{CalleeShape, ContextsShape};
+use super::threads::ThreadShape;
 use super::time::TimeShape;
 use super::timeline::TimelineShape;
 use crate::{
-    BlockId, BlockProfile, BranchOutcome, CallTarget, CodeStats, CounterCosts, EdgeKind, EdgeProfile, Ending,
-    EventTotal, ExtendedPath, ExtendedProfile, FigureKind, FunctionProfile, HostCalls, LoopProfile, Metric,
-    PathCount, PathOf, Profile, Run, SkippedBursts, UnfinishedExit, UnfinishedPath,
+    BlockId, BlockProfile, BranchOutcome, CallTarget, CodeStats, Collector, CounterCosts, EdgeKind,
+    EdgeProfile, Ending, EventTotal, ExtendedPath, ExtendedProfile, FigureKind, FunctionProfile, HostCalls,
+    LoopProfile, Metric, PathCount, PathOf, Profile, Run, SkippedBursts, UnfinishedExit, UnfinishedPath,
 };
 
 #[derive(Serialize)]
@@ -46,6 +47,10 @@ pub(super) struct Shape<'a> {
     paths_across_calls: Option<AcrossCallsShape>,
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<TimeShape<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    threads: Vec<ThreadShape<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    garbage_collector: Option<Collector>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     predicted_branches: &'a [BranchOutcome],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,6 +83,8 @@ impl<'a> Shape<'a> {
             extended_paths: profile.extended.as_ref().map(ExtendedShape::new),
             paths_across_calls: profile.supergraphs.as_ref().map(AcrossCallsShape::new),
             time: profile.time.as_ref().map(TimeShape::new),
+            threads: profile.threads.iter().map(ThreadShape::new).collect(),
+            garbage_collector: profile.collector,
             predicted_branches: &profile.branches,
             allocations: profile.allocations.as_ref().map(AllocationsShape::new),
             timeline: profile.timeline.as_ref().map(TimelineShape::new),

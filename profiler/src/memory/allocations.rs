@@ -21,6 +21,10 @@ pub const COLUMNS: [&str; 8] = [
     "peak-bytes",
 ];
 
+/// The beginning of the names of metrics that say how many bytes of objects of one type a context has allocated: the
+/// type's name follows.
+pub const BYTES_OF: &str = "bytes-of-";
+
 /// Number of lifetime classes: less than 1 byte, than 2, than 4, …, and all others.
 pub const LIVES: usize = 42;
 

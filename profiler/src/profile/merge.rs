@@ -6,7 +6,7 @@
 //! counts; on an error the receiver is unchanged.
 //! Oracle: the laws, and the profile of the concatenated logs, in `tests/it/merge.rs`.
 
-use super::{CodeStats, FunctionProfile, Profile, Supergraphs, event_total};
+use super::{CodeStats, FunctionProfile, Profile, Supergraphs, event_total, thread};
 use crate::counts::metric;
 use crate::{BlockCounts, ContextTree, FigureKind, Metric};
 
@@ -40,8 +40,9 @@ fn hex4(hash: &[u8; 32]) -> String {
 
 impl Profile {
     /// Adds another profile of the same module. Keeps only the event kinds and metrics that both have, and calling
-    /// contexts, allocations, extended paths, paths across calls and sampled time only if both have them. The sum has no time line. The sum
-    /// of two samples is a sample of the combined share of both runs.
+    /// contexts, allocations, extended paths, paths across calls, sampled time, threads and figures of the garbage collector
+    /// only if both have them. Threads with one number are added up. The sum has no time line. The sum of two samples is a
+    /// sample of the combined share of both runs.
     ///
     /// # Errors
     /// Fails if the other profile belongs to another module, divides a function into other blocks, or if one is exact
@@ -61,6 +62,9 @@ impl Profile {
         };
         self.code = self.code.merged(other.code);
         self.time = self.time.as_ref().zip(other.time.as_ref()).map(|(ours, theirs)| ours.merged(theirs));
+        self.merge_threads(other);
+        let both = self.collector.as_ref().zip(other.collector.as_ref());
+        self.collector = both.map(|(ours, theirs)| ours.merged(*theirs));
         // Two runs have no common time line.
         self.timeline = None;
         let accuracy = self.accuracy.zip(other.accuracy);
@@ -87,6 +91,15 @@ impl Profile {
         self.merge_code(other, self.metrics.clone())?;
         self.normalize();
         Ok(())
+    }
+
+    /// Adds up threads by number. They have what the sum has: time and contexts only if both profiles have them.
+    fn merge_threads(&mut self, other: &Self) {
+        self.threads = thread::merged(&self.threads, &other.threads);
+        for thread in &mut self.threads {
+            thread.time = thread.time.take().filter(|_| self.time.is_some());
+            thread.contexts = thread.contexts.take().filter(|_| self.contexts.is_some());
+        }
     }
 
     fn check_mergeable(&self, other: &Self) -> Result<(), MergeError> {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{FunctionProfile, Profile, SkippedBursts, Supergraphs};
+use super::{FunctionProfile, Profile, SkippedBursts, Supergraphs, ThreadProfile};
 use crate::limits::{MAX_ALL_PATH_STEPS, MAX_PATH_STEPS};
 use crate::{
     Accuracy, AllocationProfile, BlockCounts, BlockId, BranchOutcome, Callee, Cfg, CfgError, ContextTree,
@@ -123,6 +123,8 @@ impl Profile {
         sorted("supergraphs", graphs.is_none_or(Supergraphs::is_valid))?;
         let across = graphs.map_or(&[][..], |graphs| &graphs.functions).iter().map(|graph| &graph.function);
         sorted("supergraphs", across.clone().is_sorted_by(|a, b| a.index < b.index))?;
+        sorted("threads", self.threads.is_sorted_by(|a, b| a.number < b.number))?;
+        sorted("functions of threads", self.threads.iter().all(ThreadProfile::is_sorted))?;
         let mut steps = MAX_ALL_PATH_STEPS;
         for function in self.functions.iter().chain(across.clone()) {
             sorted("unfinished exits", function.is_normal())?;
@@ -134,6 +136,10 @@ impl Profile {
         self.contexts.as_ref().map_or(Ok(()), ContextTree::verify)?;
         self.contexts.as_ref().map_or(Ok(()), |contexts| self.verify_paths_in(contexts))?;
         self.time.as_ref().map_or(Ok(()), TimeProfile::verify)?;
+        for thread in &self.threads {
+            thread.contexts.as_ref().map_or(Ok(()), ContextTree::verify)?;
+            thread.time.as_ref().map_or(Ok(()), TimeProfile::verify)?;
+        }
         Ok(())
     }
 }

@@ -55,9 +55,14 @@ impl TimeLog {
 
     /// Adds a valid tree.
     pub fn add_tree(&mut self, tree: &TimeProfile) {
+        self.add_tree_below(None, tree);
+    }
+
+    /// Adds a valid tree whose outermost places are called from the node `root`.
+    pub(crate) fn add_tree_below(&mut self, root: Option<u32>, tree: &TimeProfile) {
         let mut numbers: Vec<u32> = Vec::with_capacity(tree.nodes.len());
         for (at, node) in tree.nodes.iter().enumerate() {
-            let caller = node.caller.map(|caller| numbers[caller as usize]);
+            let caller = node.caller.map(|caller| numbers[caller as usize]).or(root);
             numbers.push(self.add(caller, (tree.callee(at), node.offset, node.is_inlined), node.own));
         }
     }

@@ -4,7 +4,7 @@
 //! `cli/tests/it/export.rs`.
 
 mod opentelemetry;
-mod read_back;
+pub mod read_back;
 
 use std::collections::BTreeMap;
 

@@ -52,6 +52,7 @@ mod residual;
 mod rng;
 mod significance;
 mod spanning_tree;
+mod threads;
 mod time;
 mod timeline;
 mod trace;

@@ -34,6 +34,8 @@ pub fn profile_of(program: &[Function], run: &walk::Run) -> Profile {
         branches: Vec::new(),
         timeline: None,
         supergraphs: None,
+        threads: Vec::new(),
+        collector: None,
     };
     profile.normalize();
     profile.verify().unwrap();
@@ -275,6 +277,8 @@ pub fn example() -> Profile {
         branches: Vec::new(),
         timeline: None,
         supergraphs: None,
+        threads: Vec::new(),
+        collector: None,
     }
 }
 

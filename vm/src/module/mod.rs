@@ -226,6 +226,11 @@ impl Module {
         self.0.names().func(func)
     }
 
+    /// Returns the name of a type, by its index, from the name section.
+    pub fn type_name(&self, ty: u32) -> Option<&str> {
+        self.0.names().ty(ty)
+    }
+
     /// Returns the functions and source lines of the code at byte `offset` of the module, innermost inlined
     /// function first; empty without debug information.
     pub fn symbols_at(&self, offset: u32) -> Vec<FrameSymbol> {

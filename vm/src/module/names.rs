@@ -1,4 +1,4 @@
-//! The names of a module and its functions, for display.
+//! The names of a module, its functions and its types, for display.
 //!
 //! They come from the readable part of the "name" custom section of the module or its debug file, or else from DWARF;
 //! functions that neither names have the names of exports and imports. Bad data is ignored.
@@ -14,6 +14,7 @@ use wprof_profiler::NameSection;
 pub struct Names {
     module: Option<String>,
     funcs: HashMap<u32, String>,
+    types: HashMap<u32, String>,
 }
 
 impl Names {
@@ -50,14 +51,20 @@ impl Names {
         self.funcs.get(&func).map(String::as_str)
     }
 
+    /// Returns the name of type `ty`.
+    pub fn ty(&self, ty: u32) -> Option<&str> {
+        self.types.get(&ty).map(String::as_str)
+    }
+
     /// Returns all functions with names.
     pub fn funcs(&self) -> impl Iterator<Item = (u32, &str)> {
         self.funcs.iter().map(|(&func, name)| (func, name.as_str()))
     }
 
     fn add_section(&mut self, section: &[u8]) {
-        let NameSection { module, functions } = NameSection::read(section);
+        let NameSection { module, functions, types } = NameSection::read(section);
         self.module = module.map(ToOwned::to_owned);
+        self.types.extend(types.into_iter().map(|(ty, name)| (ty, name.to_owned())));
         self.funcs.extend(functions.into_iter().map(|(func, name)| (func, name.to_owned())));
     }
 

@@ -6,18 +6,24 @@ use hashbrown::HashMap;
 use wprof_jit::events::EventModel;
 use wprof_jit::plan::FunctionPlan;
 use wprof_profiler::{
-    ALLOCATION_COLUMNS, CallRecord, Callee, ContextLink, ContextLog, ContextTree, FigureKind, INSTRUCTIONS,
-    Metric, PathProfile, Routine,
+    ALLOCATION_COLUMNS, BYTES_OF, CallRecord, Callee, ContextLink, ContextLog, ContextTree, FigureKind,
+    INSTRUCTIONS, Metric, PathProfile, Routine,
 };
 
 use super::Exits;
 use super::columns::Columns;
 use super::paths::{Counted, InContexts, PathsOfRecords, of_record_cells, of_rows, summed};
-use crate::Result;
 use crate::runtime::counts::allocations::{Allocated, Allocations};
 use crate::runtime::counts::call_records::{CallRecords, Called, Calls};
 use crate::runtime::counts::metrics::Measured;
 use crate::runtime::instances::store_opaque::StoreOpaque;
+use crate::{Module, Result};
+
+/// The number of types whose objects have a column in the tree: those of which most bytes were allocated.
+const MOST_TYPES: usize = 16;
+
+/// The name of a figure, and the figure of each record.
+type Column = (String, Vec<u64>);
 
 /// Returns, by function of an instance, the path counts in each of its call records that has any: those
 /// counted in the record, in rows and the rest of the instance's table, and those that stopped frames have not
@@ -72,9 +78,12 @@ pub fn context_tree(store: &StoreOpaque, index: u32, paths: PathsOfRecords) -> R
         &Called::Wasm(instance, func) => wasm_routine(store, index, instance, func),
     };
     let Some(contexts) = store.observed.records() else { return Ok(None) };
-    let mut beside = vec![(INSTRUCTIONS, contexts.ops())];
+    let mut beside = vec![(INSTRUCTIONS.to_owned(), contexts.ops())];
     beside.extend(events(store, contexts)?);
     beside.extend(store.observed.allocations.iter().flat_map(|all| allocations(all, contexts)));
+    if let Some(all) = &store.observed.allocations {
+        beside.extend(objects(store, index, all, contexts));
+    }
     let measured = (&mut Columns::measured(store), &store.observed.live_measured()[..]);
     let tree = tree(contexts, measured, paths, beside, routine);
     let Some(rate) = store.observed.burst_rate() else { return Ok(Some(tree)) };
@@ -85,10 +94,10 @@ pub fn context_tree(store: &StoreOpaque, index: u32, paths: PathsOfRecords) -> R
 
 /// Returns the events of each record by kind name: those of the function's own code, including live
 /// frames.
-fn events<'a>(store: &'a StoreOpaque, contexts: &CallRecords) -> Result<Vec<(&'a str, Vec<u64>)>> {
+fn events(store: &StoreOpaque, contexts: &CallRecords) -> Result<Vec<Column>> {
     let collection = store.engine().counted();
     let live = store.observed.live_events()?;
-    let of_kind = |(kind, model): (u32, &'a EventModel)| {
+    let of_kind = |(kind, model): (u32, &EventModel)| {
         let mut events: Vec<u64> = contexts.events(kind).collect();
         for (address, owed) in &live {
             if let Some(record) = contexts.record_at(*address) {
@@ -96,23 +105,48 @@ fn events<'a>(store: &'a StoreOpaque, contexts: &CallRecords) -> Result<Vec<(&'a
                 *sum = sum.wrapping_add(owed[kind as usize]);
             }
         }
-        (&*model.name, events)
+        (model.name.clone(), events)
     };
     let kinds = (0..).zip(&collection.events).take(collection.events_in_records() as usize);
     Ok(kinds.map(of_kind).collect())
 }
 
 /// Returns the allocations of each record by figure name.
-fn allocations<'a>(all: &Allocations, contexts: &CallRecords) -> Vec<(&'a str, Vec<u64>)> {
+fn allocations(all: &Allocations, contexts: &CallRecords) -> Vec<Column> {
     let mut by_record = vec![Allocated::default(); contexts.all().count()];
     for (address, of) in all.contexts() {
         if let Some(record) = contexts.record_at(address) {
             by_record[record as usize] = of;
         }
     }
-    let of_column =
-        move |(number, name)| (name, by_record.iter().map(|of: &Allocated| of.columns()[number]).collect());
+    let of_column = move |(number, name): (usize, &str)| {
+        (name.to_owned(), by_record.iter().map(|of: &Allocated| of.columns()[number]).collect())
+    };
     ALLOCATION_COLUMNS.into_iter().enumerate().map(of_column).collect()
+}
+
+/// Returns the bytes of objects of the instance's types in each record, for the types with most.
+fn objects(store: &StoreOpaque, index: u32, all: &Allocations, contexts: &CallRecords) -> Vec<Column> {
+    let module = Module::from_loaded(&store.items.instance(index).module);
+    let records = contexts.all().count();
+    let mut columns: Vec<Column> = Vec::new();
+    for (ty, by_address) in all.types(index, MOST_TYPES) {
+        let name = module.type_name(ty).map_or_else(|| format!("type-{ty}"), str::to_owned);
+        // It is shown on terminals, and as the name of a metric.
+        let mut name = format!("{BYTES_OF}{}", name.replace(char::is_control, "?"));
+        // Nothing keeps a module from giving one name to two types.
+        while columns.iter().any(|(known, _)| *known == name) {
+            name.push('+');
+        }
+        let mut by_record = vec![0; records];
+        for (&address, &bytes) in by_address {
+            if let Some(record) = contexts.record_at(address) {
+                by_record[record as usize] = bytes;
+            }
+        }
+        columns.push((name, by_record));
+    }
+    columns
 }
 
 fn wasm_routine(store: &StoreOpaque, seen_from: u32, instance: u32, index: u32) -> Routine {
@@ -127,7 +161,7 @@ fn tree(
     contexts: &CallRecords,
     (columns, live): (&mut Columns<'_>, &[(u64, Measured)]),
     mut paths: PathsOfRecords,
-    beside: Vec<(&str, Vec<u64>)>,
+    beside: Vec<Column>,
     routine: impl FnMut(&Called) -> Routine,
 ) -> ContextTree {
     let mut charged = contexts.charged();
@@ -164,7 +198,7 @@ fn tree(
     let links = links.collect();
     let (mut metrics, has_paths, merges_sites) =
         (columns.metrics(), contexts.has_paths(), contexts.merges_sites());
-    beside.into_iter().for_each(|(name, figures)| add_figures(name, &figures, &mut metrics, &mut all));
+    beside.into_iter().for_each(|(name, figures)| add_figures(&name, &figures, &mut metrics, &mut all));
     ContextLog { routines, records: all, links, metrics, has_paths, merges_sites, ..ContextLog::default() }
         .tree()
 }

@@ -14,6 +14,7 @@ mod time;
 mod timeline;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hashbrown::HashMap;
 use wprof_jit::cfg::{Block, Cfg, End, Target, ops_executed};
@@ -23,9 +24,10 @@ use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::{FunctionPlan, Interesting, Plan, Probe};
 use wprof_jit::reoptimize::Policy;
 use wprof_profiler::{
-    BlockCounts, BlockId, BlockProfile, CallTarget, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId,
-    EdgeKind, EdgePlan, EdgeProfile, EventTotal, ExtendedPaths, FigureKind, FunctionProfile, HostCalls, Path,
-    PathPlan, PathProfile, Profile, UnfinishedExit, propagate, propagate_block_counters, propagate_blocks,
+    BlockCounts, BlockId, BlockProfile, CallTarget, CodeRange, CodeStats, Collector, CounterCost, EdgeCounts,
+    EdgeId, EdgeKind, EdgePlan, EdgeProfile, EventTotal, ExtendedPaths, FigureKind, FunctionProfile,
+    HostCalls, Path, PathPlan, PathProfile, Profile, UnfinishedExit, propagate, propagate_block_counters,
+    propagate_blocks,
 };
 
 use crate::module::ModuleInner;
@@ -171,6 +173,8 @@ fn of_instance(
         call_targets,
         extended: instance.extended.as_ref().map(ExtendedPaths::profile),
         time: None,
+        threads: Vec::new(),
+        collector: collector(store),
         branches: store.observed.metrics.simulations().branches(index, instance.module.info()),
         allocations: store.observed.allocations.as_ref().map(|all| all.profile(index)),
         timeline: None,
@@ -184,6 +188,18 @@ fn of_instance(
         }
         _ => Ok(profile),
     }
+}
+
+/// Returns the work of the store's garbage collector, if it has objects.
+fn collector(store: &StoreOpaque) -> Option<Collector> {
+    let statistics = store.collected.objects.statistics_of_collections()?;
+    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    Some(Collector {
+        collections: statistics.collections,
+        paused_ns: nanoseconds(statistics.paused),
+        longest_ns: nanoseconds(statistics.longest_pause),
+        live: statistics.live,
+    })
 }
 
 /// Returns the observations of bursts so far about the code of instance number `index` of a store, for its module's

@@ -25,7 +25,7 @@ pub fn of_instance(store: &StoreOpaque, index: u32) -> Option<TimeProfile> {
         let (instance, callee) = callee(store, index, &stacks, (node.place, instance));
         let (offset, is_inlined) = match node.place {
             Place::Wasm { offset, is_inlined, .. } => (offset, is_inlined),
-            Place::Host(_) | Place::Engine | Place::Unknown => (0, false),
+            Place::Host(_) | Place::Engine | Place::Collector | Place::Unknown => (0, false),
         };
         let own = Timed { time_ns: node.own.time_ns, samples: node.own.samples };
         known.push((Some(log.add(caller, (&callee, offset, is_inlined), own)), instance));
@@ -37,7 +37,7 @@ pub fn of_instance(store: &StoreOpaque, index: u32) -> Option<TimeProfile> {
 fn entered(node: &TimedNode) -> u32 {
     match node.place {
         Place::Wasm { entered, .. } => entered,
-        Place::Host(_) | Place::Engine | Place::Unknown => 0,
+        Place::Host(_) | Place::Engine | Place::Collector | Place::Unknown => 0,
     }
 }
 
@@ -62,6 +62,7 @@ fn callee(
             (caller, Callee::Host { module, name })
         }
         Place::Engine => (caller, Callee::Engine),
+        Place::Collector => (caller, Callee::Collector),
         Place::Unknown => (caller, Callee::Beyond),
     }
 }

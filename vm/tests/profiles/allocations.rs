@@ -363,6 +363,13 @@ fn objects_are_counted_by_type_and_function() -> Outcome {
             tree.amounts(column).into_iter().sum::<u64>()
         };
         assert_eq!((sum("allocations"), sum("allocated-bytes")), (objects.blocks, objects.bytes));
+        // Types are told apart in contexts, by their names.
+        let bytes = |ty| all.objects.iter().filter(|of| of.ty == ty).map(|of| of.bytes).sum::<u64>();
+        assert_eq!((sum("bytes-of-pair"), sum("bytes-of-bytes")), (bytes(0), bytes(1)));
+        let column = tree.metrics.iter().position(|metric| metric.name == "bytes-of-pair").expect("there");
+        let of_pairs = (0..).zip(tree.amounts(column)).filter(|(_, bytes)| *bytes > 0);
+        let who: Vec<String> = of_pairs.map(|(record, _)| tree.callee(record).to_string()).collect();
+        assert!(!who.is_empty() && who.iter().all(|name| name == "pairs"), "{who:?}");
     }
     Ok(())
 }

@@ -36,7 +36,7 @@ fn text(tree: &ContextTree) -> String {
         Callee::Function { name, index } => name.clone().unwrap_or(index.to_string()),
         Callee::Elsewhere { instance, name, .. } => format!("{instance}.{}", name.as_deref().unwrap_or("")),
         Callee::Host { module, name } => format!("{module}::{name}"),
-        Callee::Beyond | Callee::Engine | Callee::Inlined { .. } => "beyond".to_string(),
+        _ => "beyond".to_string(),
     };
     let call = |record: u32, site: u32| {
         let routine = &tree.routines[tree.records[record as usize].routine as usize];

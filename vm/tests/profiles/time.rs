@@ -469,3 +469,42 @@ fn there_are_no_samples_unless_asked_for() -> Outcome {
     assert_eq!(instance.profile(&store)?.time, None);
     Ok(())
 }
+
+/// A list that grows, so that there is always more to mark: most of the time is the collector's.
+const GROWING: &str = r#"(module
+    (type $node (struct (field $next (ref null $node)) (field i64)))
+    (global $list (mut (ref null $node)) (ref.null $node))
+    (func (export "grow") (param $n i32)
+        (loop $again
+            (global.set $list (struct.new $node (global.get $list) (i64.const 7)))
+            (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))"#;
+
+#[test]
+fn pauses_are_time_of_the_collector() -> Outcome {
+    let mut config = Config::new();
+    config.sample_time(Some(OFTEN));
+    let engine = Engine::new(&config)?;
+    let module = Module::new(&engine, GROWING)?;
+    let mut store = Store::new(&engine, ());
+    let instance = Linker::new(&engine).instantiate(&mut store, &module)?;
+    let grow = instance.get_typed_func::<i32, ()>(&mut store, "grow")?;
+    let collector = loop {
+        grow.call(&mut store, 500_000)?;
+        let profile = instance.profile(&store)?;
+        let time = time_of(&profile);
+        let of = |callee: &Callee| *callee == Callee::Collector;
+        let found = time.routines().into_iter().find(|routine| of(routine.callee)).map(|routine| routine.own);
+        if let Some(found) = found.filter(|found| found.samples >= 5) {
+            break (found, time.total(), profile.collector.expect("it has objects"));
+        }
+    };
+    let (sampled, all, work) = collector;
+    assert!(sampled.time_ns <= all.time_ns);
+    let statistics = store.gc_statistics().expect("it has objects");
+    assert_eq!(work.collections, statistics.collections);
+    assert_eq!(u128::from(work.paused_ns), statistics.paused.as_nanos());
+    assert!(0 < work.longest_ns && work.longest_ns <= work.paused_ns);
+    // Pauses are measured by the clock on the wall, which goes on while others have the processor.
+    assert!(sampled.time_ns / 4 <= work.paused_ns, "{sampled:?} {work:?}");
+    Ok(())
+}

@@ -63,6 +63,8 @@ impl Loaded {
     pub fn restore(&self, profile: &mut Profile) -> Result<()> {
         if let Some(graphs) = &self.graphs {
             *profile = graphs.restored(profile)?;
+            // Theirs have the numbers of the functions that calls were inlined into.
+            profile.threads.clear();
         }
         Ok(())
     }

@@ -21,6 +21,7 @@ mod reoptimize;
 mod stubs;
 mod texts;
 mod threads;
+mod traced;
 
 use std::fs::{self, File};
 use std::io;
@@ -34,8 +35,9 @@ use wprof_profiler::{Ending, Profile, Run, TableShape};
 
 pub use args::{PassesArgs, ProgramArgs, RunArgs};
 pub use collect::{COLLECT_HELP, Counted, ProfileArgs};
-pub use program::{Kept, Outcome, TraceTarget};
+pub use program::{Kept, Outcome};
 pub use reoptimize::{ReoptimizeArgs, decided, decisions};
+pub use traced::{Recorded, TraceTarget};
 
 use live::Live;
 use loaded::Loaded;
@@ -67,7 +69,8 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
         check_output(path, &counted)?;
     }
     let mut loaded = Loaded::new(&args, &mut counted, server.is_some())?;
-    let bursts = args.bursts.as_deref().map(burst_file).transpose()?;
+    let bursts = args.bursts.clone().map(burst_file);
+    bursts.iter().try_for_each(|target| target.create().map(drop))?;
     let live = live(&args, &counted)?;
     let modules = loaded.modules();
     // Compiling ahead takes of the program's time, as compiling does at the first call.
@@ -193,10 +196,9 @@ fn is_sampled(counted: &Counted) -> bool {
     matches!(counted.profiling, ProfilingConfig::Adaptive(_))
 }
 
-/// Creates the file for bursts.
-fn burst_file(path: &Path) -> Result<TraceTarget> {
-    let file = File::create(path).with_context(|| format!("cannot write bursts to {}", path.display()))?;
-    Ok(TraceTarget { file, max_size: MAX_BURST_FILE })
+/// Returns the file for bursts.
+fn burst_file(path: PathBuf) -> TraceTarget {
+    TraceTarget { what: Recorded::Bursts, path, max_size: MAX_BURST_FILE }
 }
 
 /// Checks before a long run that its profile can be written after it.

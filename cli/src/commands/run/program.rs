@@ -1,7 +1,5 @@
 //! The program runs on a thread of its own, which has a large stack and receives no signals.
 
-use std::fs::File;
-use std::io::BufWriter;
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -13,7 +11,7 @@ use wprof::wasi::WasiCtx;
 use wprof::{
     Error, ErrorKind, GcStatistics, Instance, Linker, Module, Stop, Store, TraceSummary, WasmCoreDump,
 };
-use wprof_profiler::{Bursts, Ending, Profile};
+use wprof_profiler::{Bursts, Ending, Profile, ThreadProfile};
 
 use super::args::ProgramArgs;
 use super::collect::Counted;
@@ -21,7 +19,8 @@ use super::interruption::Interruption;
 use super::live::{Following, Live};
 use super::renewal::{Earlier, Renewal};
 use super::threads::{self, Threads};
-use super::{component, ending, host, invoke, stubs};
+use super::traced::{ThreadTrace, TraceTarget};
+use super::{component, ending, host, invoke, nanoseconds, stubs};
 use crate::commands::serve::{Requests, Server};
 use crate::modules::failure;
 
@@ -55,6 +54,8 @@ pub struct Outcome {
     pub collected: Option<GcStatistics>,
     /// The requests that were answered, if the program was a server.
     pub requests: Option<Requests>,
+    /// The traces, or the bursts, of the threads that the program has started and that have ended.
+    pub of_threads: Vec<ThreadTrace>,
     /// The result of recording the bursts.
     pub burst_log: Option<Result<TraceSummary, Error>>,
     /// The state in which the program trapped, if a core dump was requested.
@@ -108,14 +109,6 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// The destination of a trace.
-pub struct TraceTarget {
-    /// The open file.
-    pub file: File,
-    /// The maximum size of the file.
-    pub max_size: u64,
-}
-
 /// Runs the program to its end.
 ///
 /// # Errors
@@ -138,10 +131,20 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         component, server, counted, trace, bursts, live, has_profile, has_core_dump, is_quiet, ..
     } = kept;
     let (is_traced, has_log) = (trace.is_some(), bursts.is_some());
+    let program = args.module().display().to_string();
     let can_stop = counted.is_on() || is_traced;
     let has_profile = counted.is_on() && has_profile;
-    let limits =
-        threads::Limits { most: args.max_threads, stack: args.max_stack, deadline, can_stop, has_profile };
+    let limits = threads::Limits {
+        most: args.max_threads,
+        stack: args.max_stack,
+        deadline,
+        can_stop,
+        has_profile,
+        // An instant of the main thread says nothing of others.
+        budget: counted.budget.clone().filter(|_| counted.until.is_none()),
+        recorded: trace.iter().chain(&bursts).cloned().collect(),
+        program: program.clone(),
+    };
     let (wasi, threads) = match component.is_none() && Threads::are_wanted(module) {
         true => {
             let threads = Threads::new(module, &mut linker, wasi, limits)?;
@@ -155,7 +158,9 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     }
     // A trace, a log or a budget belongs to one store, and would end where the next store begins.
     let can_renew = !is_traced && !has_log && live.is_none() && !has_core_dump && counted.budget.is_none();
-    record(&mut store, (args, module), trace, bursts)?;
+    for target in trace.iter().chain(&bursts) {
+        target.begin(&mut store, module, &program, target.create()?)?;
+    }
     // Plain code has no polls, so there Ctrl-C keeps its default action.
     let interruption = can_stop.then(|| Interruption::install(store.interrupt_handle())).transpose()?;
     if let Some(budget) = &counted.budget {
@@ -165,40 +170,41 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let live = live.map(|live| live.follow(&mut store, module, started)).transpose()?;
     store.set_deadline(deadline).map_err(failure)?;
     threads.iter().for_each(|threads| threads.begin(store.interrupt_handle()));
-    let keeps = Keeps { is_traced, has_log, has_profile, has_core_dump, can_renew };
-    let running =
-        Running { args, module, counted, component, interruption, threads, live, deadline, keeps, is_quiet };
+    let keeps = Keeps { has_profile, has_core_dump, can_renew };
+    let running = Running {
+        args,
+        module,
+        counted,
+        component,
+        interruption,
+        threads,
+        live,
+        trace,
+        bursts,
+        deadline,
+        keeps,
+        is_quiet,
+    };
+    let cpu = threads::cpu_time();
     let called = running.call(&mut store, &linker, server)?;
-    running.outcome(&mut store, (started, clock.elapsed()), called)
-}
-
-/// Begins to record a trace and the bursts, if they are wanted.
-fn record(
-    store: &mut Store<WasiCtx>,
-    (args, module): (&ProgramArgs, &Module),
-    trace: Option<TraceTarget>,
-    bursts: Option<TraceTarget>,
-) -> Result<()> {
-    let program = args.module().display().to_string();
-    if let Some(TraceTarget { file, max_size }) = trace {
-        store.record_trace(module, &program, BufWriter::new(file), max_size).map_err(failure)?;
-    }
-    if let Some(TraceTarget { file, max_size }) = bursts {
-        store.record_bursts(module, &program, BufWriter::new(file), max_size).map_err(failure)?;
-    }
-    Ok(())
+    let cpu = threads::cpu_time().saturating_sub(cpu);
+    running.outcome(&mut store, Times { started, wall: clock.elapsed(), cpu }, called)
 }
 
 /// What of a run is wanted when it ends.
 #[derive(Clone, Copy)]
 struct Keeps {
-    is_traced: bool,
-    /// Whether bursts are recorded.
-    has_log: bool,
     has_profile: bool,
     has_core_dump: bool,
     /// Whether a server may go on in another store.
     can_renew: bool,
+}
+
+/// When a program started, and how long it ran: all of it, and its main thread on a processor.
+struct Times {
+    started: SystemTime,
+    wall: Duration,
+    cpu: Duration,
 }
 
 /// A program that runs, and what goes on beside it.
@@ -210,6 +216,8 @@ struct Running<'a> {
     interruption: Option<Interruption>,
     threads: Option<Threads>,
     live: Option<Following>,
+    trace: Option<TraceTarget>,
+    bursts: Option<TraceTarget>,
     deadline: Option<Instant>,
     keeps: Keeps,
     is_quiet: bool,
@@ -266,23 +274,25 @@ impl Running<'_> {
     fn outcome(
         self,
         store: &mut Store<WasiCtx>,
-        (started, wall): (SystemTime, Duration),
+        Times { started, wall, cpu }: Times,
         called: Called,
     ) -> Result<Outcome> {
-        let Keeps { is_traced, has_log, has_profile, has_core_dump, .. } = self.keeps;
+        let Keeps { has_profile, has_core_dump, .. } = self.keeps;
         let Called { ended, requests, earlier } = called;
         let program = self.args.module().display().to_string();
         let dump = ended.as_ref().err().filter(|_| has_core_dump).and_then(WasmCoreDump::new);
         let core_dump = dump.map(|dump| dump.serialize(&*store, &program));
-        let (other, of_threads) = self.threads.map(|threads| threads.end()).unwrap_or_default();
-        let ended = threads::ended_by(ended, other);
+        let has_threads = self.threads.is_some();
+        let others_ended = self.threads.map(|threads| threads.end()).unwrap_or_default();
+        let overdrawn = others_ended.overdrawn;
+        let ended = threads::ended_by(ended, others_ended.error);
         store.end_snapshots();
         self.live.into_iter().for_each(Following::end);
         let signal = self.interruption.and_then(|interruption| interruption.end());
-        let trace = is_traced.then(|| store.finish_trace());
-        let burst_log = has_log.then(|| store.finish_bursts());
+        let trace = self.trace.map(|target| target.finish(store));
+        let burst_log = self.bursts.map(|target| target.finish(store));
         let spent = self.counted.budget.as_ref().map(|budget| store.event_count(&budget.kind));
-        let spent = spent.transpose().map_err(failure)?;
+        let spent = overdrawn.map_or_else(|| spent.transpose().map_err(failure), |spent| Ok(Some(spent)))?;
         let (stop, bursts) = (store.stop().map_err(failure)?, store.bursts());
         let mut others = match &self.component {
             Some(component) if has_profile => component::others(store, component, self.module)?,
@@ -292,8 +302,9 @@ impl Running<'_> {
         let profile = has_profile.then(|| self.module.profile(store)).flatten();
         let mut profile = profile.transpose().map_err(failure)?;
         earlier.add_to(&mut profile, &mut others)?;
-        if let Some(profile) = &mut profile {
-            of_threads.iter().try_for_each(|other| profile.merge(other))?;
+        if let Some(profile) = profile.as_mut().filter(|_| has_threads) {
+            profile.threads = vec![ThreadProfile::new(0, nanoseconds(cpu), profile)];
+            others_ended.profile.iter().try_for_each(|other| profile.merge(other))?;
         }
         Ok(Outcome {
             started,
@@ -310,6 +321,7 @@ impl Running<'_> {
             bursts,
             collected,
             requests,
+            of_threads: others_ended.traces,
             burst_log,
             core_dump,
         })

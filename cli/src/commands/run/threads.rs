@@ -1,8 +1,8 @@
 //! Threads of a program: wasi-threads.
 //!
 //! Each thread has its own store and instance; all instances import the one memory. The first thread that exits or
-//! traps ends all. Profiles of threads are added to the main thread's; budgets, traces and recorded bursts cover the
-//! main thread only.
+//! traps ends all. Profiles of threads are added to the main thread's, and say what each thread did. Each thread has the
+//! whole budget, and a trace of its own.
 //! Source: the wasi-threads proposal, which defines the names below.
 
 use std::collections::HashMap;
@@ -12,11 +12,14 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use rustix::time::{ClockId, clock_gettime};
 use wprof::wasi::{SharedWasi, WasiCtx};
 use wprof::{Error, ExternType, InterruptHandle, Linker, Module, SharedMemory, Store, Trap};
-use wprof_profiler::{MergeError, Profile};
+use wprof_profiler::{MergeError, Profile, ThreadProfile};
 
-use super::ending;
+use super::collect::Budget;
+use super::traced::{ThreadTrace, TraceTarget};
+use super::{ending, nanoseconds};
 use crate::modules::failure;
 
 /// The import that starts a thread: it takes an argument, and returns the thread's number or a negative number.
@@ -46,6 +49,9 @@ struct Shared {
     deadline: Option<Instant>,
     can_stop: bool,
     has_profile: bool,
+    budget: Option<Budget>,
+    recorded: Vec<TraceTarget>,
+    program: String,
     numbers: AtomicI32,
     state: Mutex<State>,
 }
@@ -58,16 +64,28 @@ struct State {
     running: usize,
     /// The threads that may still run.
     joins: Vec<JoinHandle<()>>,
-    /// The sum of the profiles of threads that have ended.
-    profile: Option<Profile>,
+    /// What is left of threads that have ended.
+    ended: Ended,
     /// Whether the program has ended.
     is_over: bool,
-    error: Option<Error>,
     /// Whether the main thread has ended.
     has_main_ended: bool,
 }
 
-impl State {
+/// What is left of the threads other than the main one.
+#[derive(Default)]
+pub struct Ended {
+    /// The reason, if one of them ended the program.
+    pub error: Option<Error>,
+    /// The number of events of the kind that has a budget in the thread that used it up.
+    pub overdrawn: Option<u64>,
+    /// The sum of the profiles of threads that have ended.
+    pub profile: Option<Profile>,
+    /// What was recorded of them.
+    pub traces: Vec<ThreadTrace>,
+}
+
+impl Ended {
     /// Adds the profile of a thread that has ended.
     fn add(&mut self, profile: Profile) -> Result<(), MergeError> {
         match &mut self.profile {
@@ -92,6 +110,12 @@ pub struct Limits {
     pub can_stop: bool,
     /// Whether profiles are needed.
     pub has_profile: bool,
+    /// How many events of a kind each thread may spend.
+    pub budget: Option<Budget>,
+    /// What is recorded, and where for the main thread.
+    pub recorded: Vec<TraceTarget>,
+    /// The program's name in traces.
+    pub program: String,
 }
 
 impl Threads {
@@ -110,7 +134,7 @@ impl Threads {
         wasi: WasiCtx,
         limits: Limits,
     ) -> Result<Threads> {
-        let Limits { most, stack, deadline, can_stop, has_profile } = limits;
+        let Limits { most, stack, deadline, can_stop, has_profile, budget, recorded, program } = limits;
         let threads = Threads(Arc::new(Shared {
             module: module.clone(),
             wasi: SharedWasi::new(wasi),
@@ -120,6 +144,9 @@ impl Threads {
             deadline,
             can_stop,
             has_profile,
+            budget,
+            recorded,
+            program,
             numbers: AtomicI32::new(1),
             state: Mutex::default(),
         }));
@@ -150,26 +177,29 @@ impl Threads {
         self.0.state().handles.insert(MAIN, handle);
     }
 
-    /// Ends the program with its main thread. Returns the reason, if another thread ended the program first, and the sum
-    /// of the profiles of the other threads, as far as they stop when asked to.
-    pub fn end(&self) -> (Option<Error>, Option<Profile>) {
+    /// Ends the program with its main thread. Returns what is left of the other threads, as far as they stop when asked to.
+    pub fn end(&self) -> Ended {
         self.0.state().has_main_ended = true;
         self.0.stop(None);
         let joins = std::mem::take(&mut self.0.state().joins);
         let end = Instant::now() + PATIENCE;
         // Threads that do not stop end with the process.
-        while self.0.has_profile && joins.iter().any(|join| !join.is_finished()) && Instant::now() < end {
+        while self.0.is_waited_for() && joins.iter().any(|join| !join.is_finished()) && Instant::now() < end {
             self.0.interrupt_all();
             thread::sleep(ASK_AGAIN);
         }
-        let mut state = self.0.state();
-        (state.error.take(), state.profile.take())
+        std::mem::take(&mut self.0.state().ended)
     }
 }
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reports whether anything is left of a thread when it has ended.
+    fn is_waited_for(&self) -> bool {
+        self.has_profile || !self.recorded.is_empty()
     }
 
     /// Starts a thread and returns its number, or -1 if there are too many already.
@@ -217,14 +247,43 @@ impl Shared {
 
     fn run_in(&self, store: &mut Store<WasiCtx>, (number, arg): (i32, i32)) -> Result<(), Error> {
         let linker = self.linker.get().expect("set before any thread is started");
+        if let Some(Budget { kind, limit }) = &self.budget {
+            store.set_budget(kind, *limit)?;
+        }
+        let targets = self.begin_to_record(store, number)?;
         let instance = linker.instantiate(&mut *store, &self.module)?;
         let start = instance.get_typed_func::<(i32, i32), ()>(&mut *store, START)?;
         let ended = start.call(&mut *store, (number, arg));
+        for target in targets {
+            let summary = target.finish(store)?;
+            self.state().ended.traces.push(ThreadTrace { path: target.path, summary });
+        }
         if self.has_profile {
-            let profile = instance.profile(&*store)?;
-            self.state().add(profile).map_err(Error::msg)?;
+            let mut profile = instance.profile(&*store)?;
+            let cpu = nanoseconds(cpu_time());
+            profile.threads = vec![ThreadProfile::new(number.cast_unsigned(), cpu, &profile)];
+            self.state().ended.add(profile).map_err(Error::msg)?;
+        }
+        if let (Err(error), Some(budget)) = (&ended, &self.budget)
+            && error.trap() == Some(Trap::OutOfBudget)
+        {
+            let spent = store.event_count(&budget.kind)?;
+            self.state().ended.overdrawn.get_or_insert(spent);
         }
         ended
+    }
+
+    /// Begins to record a thread, unless there are too many: the program says how many files that would be.
+    fn begin_to_record(&self, store: &mut Store<WasiCtx>, number: i32) -> Result<Vec<TraceTarget>, Error> {
+        let mut targets = Vec::new();
+        for target in self.recorded.iter().filter(|_| number.cast_unsigned() < ThreadProfile::MOST) {
+            let target = target.of_thread(number);
+            let begun =
+                target.create().and_then(|file| target.begin(store, &self.module, &self.program, file));
+            begun.map_err(|error| Error::msg(format!("{error:#}")))?;
+            targets.push(target);
+        }
+        Ok(targets)
     }
 
     /// Ends the program for this reason, unless it has ended before; ends the whole process if the code does not poll
@@ -237,7 +296,7 @@ impl Shared {
         thread::sleep(PATIENCE);
         let mut state = self.state();
         if !state.has_main_ended
-            && let Some(error) = state.error.take()
+            && let Some(error) = state.ended.error.take()
         {
             ending::end_process(&error);
         }
@@ -248,7 +307,7 @@ impl Shared {
         let mut state = self.state();
         // The error of a thread that was interrupted after the end is not the reason.
         if !state.is_over {
-            state.error = error;
+            state.ended.error = error;
         }
         state.is_over = true;
         drop(state);
@@ -261,6 +320,12 @@ impl Shared {
             handle.wake();
         }
     }
+}
+
+/// Returns the processor time of this thread.
+pub fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
 /// Returns what ended the program: the other thread's error, if the main thread only stopped because of it.

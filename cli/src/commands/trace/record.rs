@@ -1,6 +1,5 @@
 //! `wprof trace record`: runs a program and records its trace.
 
-use std::fs::File;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -9,7 +8,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use wprof::{Config, Engine, Tracing};
 use wprof_profiler::TraceMethod;
 
-use super::super::run::{Counted, Kept, ProgramArgs, TraceTarget, collect, ending, program};
+use super::super::run::{Counted, Kept, ProgramArgs, Recorded, TraceTarget, collect, ending, program};
 use crate::help;
 use crate::render::numbers::count_of;
 use crate::{modules, output, sizes};
@@ -49,7 +48,8 @@ Examples:
 #[command(after_help = EXAMPLES, after_long_help = format!("\
 The trace holds the run from its first block to its last, also after a trap, an exit or Ctrl-C. Only \
 what cannot be derived is written: about one bit for each branch, compressed. If the file reaches its \
-maximum size, the program goes on and the trace has the beginning of the run.
+maximum size, the program goes on and the trace has the beginning of the run. Each thread that the program \
+starts has a trace of its own, in a file beside that of the main thread: json.thread1.wtrace.
 
 Exit codes are those of `wprof run`.
 
@@ -96,20 +96,24 @@ pub fn execute(args: &RecordArgs) -> Result<ExitCode> {
         PathBuf::from(args.program.module().file_name().unwrap_or_default()).with_extension("wtrace")
     });
     let cannot = || format!("cannot write a trace to {}", path.display());
-    let file = File::create(&path).with_context(cannot)?;
-    let trace = TraceTarget { file, max_size: args.max_size };
+    let trace = TraceTarget { what: Recorded::Trace, path: path.clone(), max_size: args.max_size };
+    trace.create()?;
     let counted = Counted::default();
     let outcome = program::run(&args.program, &module, Kept::trace(&counted, trace))?;
     ending::report(&outcome, &counted);
     let summary = outcome.trace.as_ref().expect("one was asked for").as_ref();
     let summary = summary.map_err(|error| anyhow!("{error}")).with_context(cannot)?;
-    if summary.limit_reached {
+    if summary.limit_reached || outcome.of_threads.iter().any(|thread| thread.summary.limit_reached) {
         output::tell_line(format_args!(
             "wprof: the trace reached its size limit and has only the beginning of the run: raise --max-size to keep more"
         ));
     }
     if !args.quiet {
         output::tell_line(format_args!("wprof: {} in {}", count_of(summary.bytes, "byte"), path.display()));
+        for thread in &outcome.of_threads {
+            let bytes = count_of(thread.summary.bytes, "byte");
+            output::tell_line(format_args!("wprof: {bytes} in {}", thread.path.display()));
+        }
     }
     if let Err(error) = module.update_code_cache() {
         output::tell_line(format_args!("wprof: {error}"));

@@ -15,7 +15,7 @@ function showOverview(view) {
 
 // What stands out, in a sentence each.
 function findings() {
-  const found = [trapped(), heaviestFunction(), heaviestCaller(), hottestLoop(), mostCalledHost(), largestChange()].filter(Boolean);
+  const found = [trapped(), heaviestFunction(), heaviestCaller(), hottestLoop(), mostCalledHost(), overview.collector, largestChange()].filter(Boolean);
   return found.length === 0 ? null : element("ul", { class: "findings panel", "aria-label": "Findings" },
     found.map((sentence) => element("li", {}, sentence)));
 }
@@ -186,6 +186,8 @@ function hottest() {
         ownedLink(found.function)])],
     ["Hottest paths", ["instructions", "", "times", "in", "path"], "rrrll", overview.paths.map((found) =>
       [grouped(found.ops), bar(found.ops, all, ownerOf(found.function)), grouped(found.count), ownedLink(found.function), pathLink(found)])],
+    ["Threads", ["time", "share", "instructions", "thread"], "rrrl", overview.threads.map(({ name, cpu_ns: time, ops }) =>
+      [duration(time), bar(time, sum(overview.threads.map((thread) => thread.cpu_ns))), ops === null ? "" : grouped(ops), name])],
     ["Calls to the host", ["calls", "function"], "rl", overview.host_calls.slice(0, 12).map((found) =>
       [grouped(found.count), [ownerMark(RUNTIME), found.name]])],
     ["Events", ["count", "kind"], "rl", overview.events.map((found) => [grouped(found.count), found.name])],

@@ -262,6 +262,14 @@ impl Pprof {
         all(&self.fields, 2).map(sample).collect()
     }
 
+    /// The labels of all samples, each a key and a text.
+    pub fn labels(&self) -> Vec<(String, String)> {
+        let samples = all(&self.fields, 2).map(|sample| message(sample.bytes()));
+        let labels = samples
+            .flat_map(|sample| all(&sample, 3).map(|label| message(label.bytes())).collect::<Vec<_>>());
+        labels.map(|label| (self.string(&label, 1).to_owned(), self.string(&label, 2).to_owned())).collect()
+    }
+
     /// By location: the function's name, file and line.
     fn locations(&self) -> Vec<String> {
         let functions: Vec<_> = all(&self.fields, 5).map(|function| message(function.bytes())).collect();

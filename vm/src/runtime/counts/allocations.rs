@@ -86,6 +86,8 @@ pub struct Allocations {
     totals: AllocationProfile,
     /// Objects by instance, function and type.
     objects: HashMap<(u32, u32, u32), Blocks>,
+    /// Bytes of objects by instance and type, then by call record.
+    of_types: HashMap<(u32, u32), HashMap<u64, u64>>,
 }
 
 impl Allocations {
@@ -183,6 +185,8 @@ impl Allocations {
         let more = Blocks { blocks: 1, bytes };
         let all = self.objects.entry((instance, func, ty)).or_default();
         *all = all.plus(more);
+        let of_type = self.of_types.entry((instance, ty)).or_default().entry(record).or_default();
+        *of_type = of_type.saturating_add(bytes);
         if let Some(number) = self.context(record, || true) {
             let of = &mut self.contexts[number as usize].1;
             of.allocated = of.allocated.plus(more);
@@ -209,6 +213,17 @@ impl Allocations {
             of.settle(self.peaks);
             (record, of)
         })
+    }
+
+    /// Returns the types of an instance of which most bytes of objects were allocated, at most so many, each with the bytes
+    /// by the address of the call record.
+    pub fn types(&self, instance: u32, most: usize) -> Vec<(u32, &HashMap<u64, u64>)> {
+        let own = self.of_types.iter().filter(|((of, _), _)| *of == instance);
+        let mut types: Vec<_> = own.map(|(&(_, ty), by_record)| (ty, by_record)).collect();
+        let bytes = |by_record: &HashMap<u64, u64>| by_record.values().copied().fold(0, u64::saturating_add);
+        types.sort_by_key(|(ty, by_record)| (std::cmp::Reverse(bytes(by_record)), *ty));
+        types.truncate(most);
+        types
     }
 
     /// Returns the totals, with the objects that functions of an instance have allocated.

@@ -34,6 +34,7 @@ use crate::runtime::burst::store_bursts::{OnRound, StoreBursts};
 use crate::runtime::control::store_control::StoreControl;
 use crate::runtime::interruption::interrupt_page::InterruptPage;
 use crate::runtime::linear_memory::memory_image::MemoryImage;
+use crate::runtime::samples::FOR_COLLECTOR;
 use crate::runtime::values::collected::Collected;
 use crate::runtime::values::externs::Charge;
 use crate::{Error, ErrorKind, MemoryType, Result, Trap};
@@ -230,7 +231,9 @@ impl StoreOpaque {
         let mut live = held.to_vec();
         self.collected.objects.add_roots_to(&mut live);
         self.items.add_roots_to(&mut live);
+        let left_for = self.observed.samples.note_left_for(FOR_COLLECTOR);
         self.collected.collect(&live, self.control.is_running());
+        self.observed.samples.note_left_for(left_for);
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 
 use super::ring::{Mark, Record};
-use super::{FOR_ENGINE, drain, timer};
+use super::{FOR_COLLECTOR, FOR_ENGINE, drain, timer};
 use crate::arch::{self, Registers};
 use crate::runtime::code::registry;
 use crate::runtime::interruption::rt_signal;
@@ -151,6 +151,10 @@ unsafe fn write_innermost(
     // SAFETY: the context lives as long as the store.
     unsafe {
         let context = newest.context;
+        // It may run for the host as well, and is then what the host's function waits for.
+        if (*context).left_for == FOR_COLLECTOR {
+            record.push(Mark::Collector.word());
+        }
         if (*context).left_pc != 0 {
             return write_left(record, newest);
         }
@@ -159,7 +163,10 @@ unsafe fn write_innermost(
             return Some((*context).exit_fp);
         }
     }
-    record.push(Mark::Engine.word());
+    // SAFETY: as above.
+    if unsafe { (*newest.context).left_for } != FOR_COLLECTOR {
+        record.push(Mark::Engine.word());
+    }
     None
 }
 

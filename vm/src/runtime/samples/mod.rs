@@ -38,6 +38,9 @@ pub const FOR_PROGRAM: usize = 0;
 /// Wasm code waits for the runtime to do work that the program does not know of.
 pub const FOR_ENGINE: usize = 1;
 
+/// The program waits for the garbage collector.
+pub const FOR_COLLECTOR: usize = 2;
+
 /// Creates the ring of a store whose threads are sampled `rate` times a second; `None` if the system has no timer
 /// or signal for it.
 fn start(rate: u32) -> Option<Arc<Ring>> {
@@ -86,6 +89,13 @@ impl StoreSamples {
     pub fn note_host(&mut self, host: usize) -> usize {
         // SAFETY: the context lives as long as the store, and is accessed only by raw pointers.
         unsafe { std::mem::replace(&mut (*self.context.as_ptr()).host, host) }
+    }
+
+    /// Records that whatever the program waits for is now done by the garbage collector, or what it was before, as returned
+    /// when the collector began. Returns the previous value.
+    pub fn note_left_for(&mut self, left_for: usize) -> usize {
+        // SAFETY: as in `note_host`.
+        unsafe { std::mem::replace(&mut (*self.context.as_ptr()).left_for, left_for) }
     }
 
     /// Records that machine code continues after waiting for a stub.

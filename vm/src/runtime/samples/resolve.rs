@@ -28,6 +28,8 @@ pub enum Place {
     Host(u32),
     /// The engine.
     Engine,
+    /// The garbage collector.
+    Collector,
     /// Unknown.
     Unknown,
 }
@@ -62,6 +64,7 @@ fn add_entry(stacks: &mut TimedStacks, words: &[u64], places: &mut Vec<Place>) {
             None => add_caller(stacks, word as usize, entered, places),
             Some(Mark::Host(number)) => places.push(Place::Host(number)),
             Some(Mark::Engine) => places.push(Place::Engine),
+            Some(Mark::Collector) => places.push(Place::Collector),
             // A trampoline has no callers before it has recorded its frame.
             Some(Mark::Cut) if places == &[Place::Engine] => {}
             Some(Mark::Cut) => places.push(Place::Unknown),

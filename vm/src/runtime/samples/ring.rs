@@ -27,6 +27,8 @@ pub enum Mark {
     Host(u32),
     /// The engine runs.
     Engine,
+    /// The garbage collector runs.
+    Collector,
     /// The frames further out were not recorded.
     Cut,
     /// The host has entered this instance; it applies to all frames since the previous such mark.
@@ -45,6 +47,7 @@ impl Mark {
             Mark::Engine => (2, 0),
             Mark::Cut => (3, 0),
             Mark::Entry(instance) => (4, instance),
+            Mark::Collector => (5, 0),
         };
         IS_MARK | kind << 32 | u64::from(number)
     }
@@ -59,6 +62,7 @@ impl Mark {
             1 => Mark::Host(word as u32),
             4 => Mark::Entry(word as u32),
             3 => Mark::Cut,
+            5 => Mark::Collector,
             _ => Mark::Engine,
         })
     }
@@ -195,7 +199,14 @@ mod tests {
 
     #[test]
     fn marks_are_told_from_addresses_and_from_each_other() {
-        let all = [Mark::Interrupted, Mark::Host(7), Mark::Engine, Mark::Cut, Mark::Entry(u32::MAX)];
+        let all = [
+            Mark::Interrupted,
+            Mark::Host(7),
+            Mark::Engine,
+            Mark::Cut,
+            Mark::Entry(u32::MAX),
+            Mark::Collector,
+        ];
         assert_eq!(all.map(|mark| Mark::from_word(mark.word())), all.map(Some));
         assert_eq!(Mark::from_word(0x7fff_ffff_ffff), None);
     }

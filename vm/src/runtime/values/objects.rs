@@ -150,6 +150,11 @@ impl Objects {
         self.heap.as_ref().map(Heap::statistics)
     }
 
+    /// Returns the statistics, up to date as far as collections go; `None` if there are no object types.
+    pub fn statistics_of_collections(&self) -> Option<&Statistics> {
+        self.heap.as_ref().map(Heap::statistics)
+    }
+
     /// Adds the words that the embedder and constant expressions hold.
     pub fn add_roots_to(&mut self, live: &mut Vec<u64>) {
         live.extend(self.held.words());
