@@ -70,7 +70,7 @@ pub fn collector(profile: &Profile) -> Option<(String, String)> {
         None => duration(paused_ns),
     };
     let work = format!(
-        " of the time in the garbage collector: {} of {} in all, {} at most; {} kept by the last one",
+        " of the time in the garbage collector: {} of {} in all, {} at most; {} kept",
         count_of(collections, "collection"),
         duration(paused_ns),
         duration(longest_ns),
