@@ -20,8 +20,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use wasm_encoder::Encode;
 use wasmparser::{BinaryReader, FunctionBody};
 use wprof_profiler::{
-    self as profiler, BlockProfile, CodeRange, CounterCost, EdgeId, EdgeProfile, FigureKind, FunctionProfile,
-    MarkedCall, MarkedCalls, PathNumbering, Piece, Profile,
+    self as profiler, BlockPart, BlockProfile, CodeRange, CounterCost, EdgeId, EdgeProfile, FigureKind,
+    FunctionProfile, MarkedCall, MarkedCalls, PathNumbering, Profile,
 };
 
 use crate::Error;
@@ -291,11 +291,11 @@ impl Function {
         profile: &FunctionProfile,
         code: CodeRange,
     ) -> profiler::Supergraph {
-        let pieces = |parts: &Vec<Part>| -> Vec<Piece> {
+        let pieces = |parts: &Vec<Part>| -> Vec<BlockPart> {
             parts.iter().map(|part| graph.frames.piece(part, &self.code)).collect()
         };
-        let pieces: Vec<Vec<Piece>> = self.parts.iter().map(pieces).collect();
-        let block = |pieces: &Vec<Piece>| BlockProfile {
+        let pieces: Vec<Vec<BlockPart>> = self.parts.iter().map(pieces).collect();
+        let block = |pieces: &Vec<BlockPart>| BlockProfile {
             code: pieces[0].code,
             ops: pieces.iter().map(|piece| piece.ops).sum(),
         };

@@ -19,14 +19,14 @@ pub const MAX_OPERANDS: u32 = 1_000_000;
 pub const MAX_STACK_CELLS: usize = 16_000_000;
 
 /// Where frames can leave for another version, a part, or a burst, they store their locals and operands. All these
-/// places of a version together store at most this many values, plus [`TRANSFERRED_PER_BYTE`] for each byte of
+/// places of a version together store at most this many values, plus [`OSR_VALUES_PER_BYTE`] for each byte of
 /// bytecode; more code would grow with the product of locals and loops. A function that exceeds the limit can be left
 /// at some of its loops only, or has fewer and larger parts.
-pub const TRANSFERRED_ALWAYS: usize = 1 << 14;
+pub const OSR_VALUES_ALWAYS: usize = 1 << 14;
 
-/// See [`TRANSFERRED_ALWAYS`]. Storing a value takes some 25 bytes of code, so transfers take at most a few times as
+/// See [`OSR_VALUES_ALWAYS`]. Storing a value takes some 25 bytes of code, so OSR takes at most a few times as
 /// much code as the rest.
-pub const TRANSFERRED_PER_BYTE: usize = 1;
+pub const OSR_VALUES_PER_BYTE: usize = 1;
 
 /// The maximum number of words of all sets of live locals of a function; in a function that needs more, all locals
 /// count as live.

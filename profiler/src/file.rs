@@ -48,8 +48,8 @@ use section::{Reader, Tag, Writer};
 use threads::ThreadRow;
 
 use crate::{
-    Benefit, BlockCounts, Callee, CodeStats, ContextTree, FigureKind, FunctionProfile, HostCalls,
-    InvalidProfile, Metric, PathCount, PathProfile, Piece, Profile, ReadLimits, Run, Supergraph, Supergraphs,
+    Benefit, BlockCounts, BlockPart, Callee, CodeStats, ContextTree, FigureKind, FunctionProfile, HostCalls,
+    InvalidProfile, Metric, PathCount, PathProfile, Profile, ReadLimits, Run, Supergraph, Supergraphs,
     Timeline, UnfinishedExit, UnfinishedPath,
 };
 
@@ -445,7 +445,7 @@ fn read_contexts(reader: &mut Reader<'_>) -> Result<Option<ContextTree>, FileErr
 }
 
 /// The row of a function in the section `SUPR`.
-type GraphRow = (FunctionProfile, Option<PathProfile>, Vec<Vec<Piece>>);
+type GraphRow = (FunctionProfile, Option<PathProfile>, Vec<Vec<BlockPart>>);
 
 /// Puts together what the section `SUPR` holds.
 fn supergraphs((graphs, rows): (Supergraphs, Vec<GraphRow>)) -> Supergraphs {

@@ -40,7 +40,7 @@ pub use residual::{PathEnd, Residual, ResidualError, UntestedPath};
 pub use run::{Ending, Run};
 pub use shares::{Share, Shares};
 pub use skipped::{SkippedBursts, SkippedIn};
-pub use supergraph::{MarkedCall, MarkedCalls, Piece, Supergraph, Supergraphs};
+pub use supergraph::{BlockPart, MarkedCall, MarkedCalls, Supergraph, Supergraphs};
 pub use thread::{ThreadFunction, ThreadProfile};
 pub use verify::InvalidProfile;
 

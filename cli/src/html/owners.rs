@@ -46,7 +46,8 @@ impl<'a> Owners<'a> {
             Callee::Inlined { name } => {
                 self.inlined.get(name).copied().unwrap_or_else(|| ownership::of_name(name))
             }
-            Callee::Root | Callee::Host { .. } | Callee::Beyond | Callee::Engine => Owner::Runtime,
+            Callee::Root | Callee::Host { .. } | Callee::Thread { .. } => Owner::Runtime,
+            Callee::Beyond | Callee::Engine | Callee::Collector => Owner::Runtime,
         }
     }
 }

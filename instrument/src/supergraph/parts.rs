@@ -7,7 +7,7 @@
 //! only one way is left, as callees on the others never return. If a branch leads to the end of a callee, a block of its
 //! own begins behind it, with the rest of the caller's.
 
-use wprof_profiler::{BlockId, CodeRange, Piece};
+use wprof_profiler::{BlockId, BlockPart, CodeRange};
 
 use super::expand::{Frame, Instruction};
 use crate::cfg::{Block, Cfg};
@@ -89,12 +89,12 @@ impl Frames<'_> {
     }
 
     /// Returns what a profile says of a part.
-    pub fn piece(&self, part: &Part, code: &[Instruction]) -> Piece {
+    pub fn piece(&self, part: &Part, code: &[Instruction]) -> BlockPart {
         let own = &code[part.first..part.end];
         let start = code.get(part.first).filter(|first| first.frame == part.frame);
         let start = start.map_or(self.cfg(part.frame).blocks[part.block as usize].start, |i| i.original);
         let end = own.last().map_or(start, |last| last.next);
         let ops = own.iter().map(|instruction| instruction.ops).sum();
-        Piece { frame: part.frame, block: BlockId(part.block), code: CodeRange { start, end }, ops }
+        BlockPart { frame: part.frame, block: BlockId(part.block), code: CodeRange { start, end }, ops }
     }
 }

@@ -63,7 +63,7 @@ builtins! {
     ElemDrop(I32) -> I32;
     /// `(function, block) -> code address or 0`: baseline code reports that a function is hot. If `block` is a loop
     /// header, a nonzero result is the address of a better version that resumes there by OSR; see
-    /// [`super::store_context::TRANSFER`].
+    /// [`super::store_context::OSR_BUFFER`].
     Promote(I32, I32) -> I64;
     /// `(function, number) -> status`: counts a path in the instance's path table.
     CountPath(I32, I64) -> I32;

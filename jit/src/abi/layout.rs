@@ -43,9 +43,9 @@ pub mod store_context {
     pub const STACK_LIMIT: i32 = 0;
     /// Frame pointer of the newest trampoline that left wasm for the host.
     pub const EXIT_FP: i32 = 8;
-    /// Pointer to the transfer buffer of on-stack replacement (OSR), which has room for [`TRANSFER_VALUES`] values. A
+    /// Pointer to the OSR buffer of on-stack replacement (OSR), which has room for [`OSR_VALUES`] values. A
     /// frame that moves to another version of its function stores its locals and then its operand stack there.
-    pub const TRANSFER: i32 = 16;
+    pub const OSR_BUFFER: i32 = 16;
     /// Event counters, one `u64` per kind. The counter of a metered kind holds the negated remaining budget.
     pub const EVENTS: i32 = 24;
     /// Maximum number of event kinds.
@@ -118,7 +118,7 @@ pub mod store_context {
     /// Size.
     pub const SIZE: u32 = FRAMES_LEFT as u32 + 8;
     /// Maximum number of locals and operands of a frame that OSR moves; larger frames stay in their version.
-    pub const TRANSFER_VALUES: u32 = 4096;
+    pub const OSR_VALUES: u32 = 4096;
 }
 
 /// Values of [`store_context::GO_ON`] other than addresses.

@@ -32,7 +32,7 @@ pub(crate) fn returns_in_memory(ty: &FuncType, registers: usize) -> bool {
 }
 
 /// The signature of a version that resumes in the middle of a function of type `ty` (OSR):
-/// `tail`, `(vmctx, caller_vmctx) -> results`. The transfer buffer holds the locals and operands.
+/// `tail`, `(vmctx, caller_vmctx) -> results`. The OSR buffer holds the locals and operands.
 pub fn resume_signature(ty: &FuncType) -> Signature {
     let mut sig = wasm_signature(ty);
     sig.params.truncate(2);
@@ -73,7 +73,7 @@ pub fn check_pinned_signature() -> Signature {
 }
 
 /// The signature of the tail call by which a frame leaves for another version. The frame has stored its state in the
-/// transfer buffer and its vmctx in `store_context::LEAVING`; `store_context::GO_ON` holds the address of the version,
+/// OSR buffer and its vmctx in `store_context::LEAVING`; `store_context::GO_ON` holds the address of the version,
 /// of the same type, and the pinned register holds the store's context. No argument therefore needs a register of its
 /// own, which would constrain Cranelift's register allocator over the argument's whole live range.
 pub fn leave_signature(ty: &FuncType) -> Signature {

@@ -224,7 +224,7 @@ impl Cfg {
     }
 
     /// Reports whether OSR can enter another version at `block`: at a loop header, with a state that fits into the
-    /// transfer buffer. In a function with very many loops and very many locals only some headers qualify, outer loops
+    /// OSR buffer. In a function with very many loops and very many locals only some headers qualify, outer loops
     /// first, in order within each depth: code for all of them would grow with the product.
     pub fn can_resume(&self, block: u32) -> bool {
         self.known.resumable.get_or_init(|| self.find_resumable())[block as usize]
@@ -234,7 +234,7 @@ impl Cfg {
         let mut resumable = vec![false; self.blocks.len()];
         let is_header = |&block: &u32| self.blocks[block as usize].is_loop_header && self.has_room(block);
         let mut headers: Vec<u32> = (0..self.blocks.len() as u32).filter(is_header).collect();
-        let mut left = self.most_transferred();
+        let mut left = self.most_handed_over();
         let sizes = headers.iter().map(|&header| self.state_size(header)).sum::<usize>();
         if sizes > left {
             headers.sort_by_key(|&header| self.loops().depth(BlockId(header)));
@@ -248,8 +248,8 @@ impl Cfg {
     }
 
     /// Returns the number of values that all OSR exits of a version of this function may store together.
-    pub(crate) fn most_transferred(&self) -> usize {
-        limits::TRANSFERRED_ALWAYS + limits::TRANSFERRED_PER_BYTE * self.bytes()
+    pub(crate) fn most_handed_over(&self) -> usize {
+        limits::OSR_VALUES_ALWAYS + limits::OSR_VALUES_PER_BYTE * self.bytes()
     }
 
     /// Returns the number of values that a frame takes along when OSR enters other code at `block`.
@@ -258,10 +258,10 @@ impl Cfg {
         self.liveness.count(block).unwrap_or(self.locals.len()) + operands
     }
 
-    /// Whether the state of a frame at the entry of `block` fits into the transfer buffer.
+    /// Whether the state of a frame at the entry of `block` fits into the OSR buffer.
     pub fn has_room(&self, block: u32) -> bool {
         let operands = self.stacks.height(self.blocks[block as usize].stack);
-        self.locals.len() + operands as usize <= store_context::TRANSFER_VALUES as usize
+        self.locals.len() + operands as usize <= store_context::OSR_VALUES as usize
     }
 
     /// Reports whether stoppable code polls at node `index` of a graph, a copy of `block`: at loop headers and at the

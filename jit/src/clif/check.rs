@@ -17,7 +17,7 @@ const NAMESPACE: u32 = 1;
 pub(crate) struct Check {
     /// The signature of the version in which the frame continues.
     pub signature: Signature,
-    /// The byte offsets in the transfer buffer of the mark's arguments behind the vmctx; `None` if the version takes
+    /// The byte offsets in the OSR buffer of the mark's arguments behind the vmctx; `None` if the version takes
     /// these arguments directly.
     pub places: Option<Vec<i32>>,
     /// Whether the check comes right behind the guard of a node's copies, which leads to a copy with the same check.

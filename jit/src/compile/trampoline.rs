@@ -188,7 +188,7 @@ pub(super) fn trial(
     })
 }
 
-/// Makes a frame whose state is in the transfer buffer enter a function's code at the loop header of this number.
+/// Makes a frame whose state is in the OSR buffer enter a function's code at the loop header of this number.
 pub(super) fn loop_entry(
     isa: &dyn TargetIsa,
     ty: &FuncType,

@@ -168,13 +168,13 @@ pub struct BlockGraph {
     /// The inlined calls, callers before callees.
     pub inlined: Vec<Inlined>,
     /// Whether the graph is entered in the middle of the function by on-stack replacement, with locals and operands
-    /// from the transfer buffer, rather than by a call.
+    /// from the OSR buffer, rather than by a call.
     pub resumes: bool,
     /// Whether frames that resume bring along a path register and sums from code that counts the same. Frames that
     /// resume in burst code mostly come from code that counts nothing.
     pub is_continued: bool,
     /// The loop headers at which frames can also enter a graph that is entered by calls, with locals and operands from
-    /// the transfer buffer; outer loops first.
+    /// the OSR buffer; outer loops first.
     pub loop_entries: Vec<u32>,
     /// The initial value of the path register, if there is one, when the function is called, or in a burst when a frame
     /// resumes; see [`BlockGraph::is_continued`].

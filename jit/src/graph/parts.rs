@@ -53,7 +53,7 @@ impl Parts {
         let ever_larger = std::iter::successors(Some(sizes), |sizes| Some(sizes.doubled()));
         let mut ways = ever_larger.map(|sizes| divide(&graph, cut(&bytes, above, sizes), above));
         let fits = |(part_of, heads): &(Vec<u32>, Vec<u32>)| {
-            heads.len() <= limit + 1 && transferred(&graph, cfg, part_of, heads) <= cfg.most_transferred()
+            heads.len() <= limit + 1 && handed_over(&graph, cfg, part_of, heads) <= cfg.most_handed_over()
         };
         let (part_of, heads) = ways.find_map(|way| way.filter(fits))?;
         let can_enter = |&head: &u32| cfg.has_room(head);
@@ -76,7 +76,7 @@ impl Parts {
         self.heads.len() as u32
     }
 
-    /// Returns the graph of part `number`: 0 is entered by calls, the others with their state from the transfer buffer.
+    /// Returns the graph of part `number`: 0 is entered by calls, the others with their state from the OSR buffer.
     pub fn graph(&self, number: u32) -> BlockGraph {
         let mut order = self.nodes[number as usize].clone();
         let mut index_of: HashMap<u32, u32> = order.iter().copied().zip(0..).collect();
@@ -142,7 +142,7 @@ fn divide(
 }
 
 /// Returns the number of values that frames store and load between parts, in the code of all parts.
-fn transferred(graph: &BlockGraph, cfg: &Cfg, part_of: &[u32], heads: &[u32]) -> usize {
+fn handed_over(graph: &BlockGraph, cfg: &Cfg, part_of: &[u32], heads: &[u32]) -> usize {
     let state = |head: u32| cfg.state_size(graph.nodes[head as usize].block);
     let mut ways: Vec<(u32, u32)> = Vec::new();
     for (node, &from) in graph.nodes.iter().zip(part_of) {

@@ -50,7 +50,7 @@ pub struct CompilerOptions {
     pub precise: bool,
     /// Count function frames, so that their number can be limited.
     pub limits_frames: bool,
-    /// Store locals and operands in the transfer buffer when the budget is exhausted.
+    /// Store locals and operands in the OSR buffer when the budget is exhausted.
     pub capture_state: bool,
     /// Frames of precise code hold their vmctx, so that their counts belong to the right instance.
     pub frames_hold_vmctx: bool,

@@ -185,7 +185,7 @@ impl Insertion<'_> {
             pos.ins().store(trusted, context, store, store_context::LEAVING);
             pos.ins().set_pinned_reg(store);
         }
-        let buffer = pos.ins().load(types::I64, trusted, store, store_context::TRANSFER);
+        let buffer = pos.ins().load(types::I64, trusted, store, store_context::OSR_BUFFER);
         self.store(block, location, buffer, places, state);
         let mut pos = FuncCursor::new(self.func).with_srcloc(location).at_bottom(block);
         if has_results_in_memory {

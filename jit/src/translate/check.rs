@@ -151,7 +151,7 @@ impl Translator<'_> {
                 let signature = self.builder.import_signature(signature);
                 self.leave_to(signature, version, &args);
             }
-            _ => self.transfer_to(version),
+            _ => self.osr_to(version),
         }
     }
 

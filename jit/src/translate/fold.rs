@@ -7,13 +7,13 @@ use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value, types};
 
 use super::Translator;
-use super::variables::Homes;
+use super::variables::HomeKind;
 use crate::options::Pass;
 
 impl Translator<'_> {
     /// Reports whether Cranelift's optimiser will drop dead instructions.
     pub(super) fn is_optimised(&self) -> bool {
-        self.homes == Homes::Variables
+        self.homes == HomeKind::Variables
     }
 
     /// Returns the bits of a constant integer.

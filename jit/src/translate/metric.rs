@@ -116,7 +116,7 @@ impl Translator<'_> {
     }
 
     /// Passes the current sums to another version by OSR.
-    pub(super) fn transfer_metrics(&mut self) {
+    pub(super) fn hand_over_metrics(&mut self) {
         let sums: Measured = self.metrics().map(|metric| self.sum(metric)).collect();
         self.pass_measured(&sums);
     }

@@ -31,6 +31,7 @@ mod landing;
 mod memory;
 mod metric;
 mod numeric;
+mod osr;
 mod osr_entry;
 mod path;
 mod path_row;
@@ -44,7 +45,6 @@ mod strip;
 mod switch;
 mod table;
 mod target;
-mod transfer;
 mod variables;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -68,12 +68,12 @@ use crate::options::{CompilerOptions, Passes};
 use crate::target::Target;
 pub use env::ModuleEnv;
 use inlined::AroundCalls;
-use osr_entry::Approach;
+use osr_entry::Preheaders;
 use path::PathRegister;
 use region::{Region, Regions};
 use stack::OperandStack;
 use strip::OpenStrip;
-use variables::{Homes, Local};
+use variables::{HomeKind, Local};
 
 type Result<T> = std::result::Result<T, CompileError>;
 
@@ -105,8 +105,8 @@ pub(crate) fn translate(
     func.name = ir::UserFuncName::user(0, cfg.func);
     Origins::count_from_zero(func);
     let homes = match isa.flags().opt_level() {
-        OptLevel::None => Homes::Frame,
-        _ => Homes::Variables,
+        OptLevel::None => HomeKind::Frame,
+        _ => HomeKind::Variables,
     };
     let builder = FunctionBuilder::new(func, context);
     let mut translator = Translator::new(env, options, (isa, target), cfg, graph, homes, builder);
@@ -119,7 +119,7 @@ pub(crate) fn translate(
     translator.begin_counted();
     translator.begin_path();
     translator.begin_metrics();
-    match Approach::new(cfg, graph, &mut translator.pending, &mut translator.builder) {
+    match Preheaders::new(cfg, graph, &mut translator.pending, &mut translator.builder) {
         Some(approach) => translator.enter_either_way(approach),
         None if graph.resumes => translator.resume(),
         None => translator.enter_function(translator.blocks[0]),
@@ -155,7 +155,7 @@ struct Translator<'a> {
     /// Number of untranslated incoming wires of each node.
     pending: Vec<u32>,
     /// The code that leads to some of the blocks, if frames enter a loop by OSR.
-    approach: Option<Approach>,
+    approach: Option<Preheaders>,
     vmctx: Value,
     /// The locals of each frame; empty for a frame that has not been entered.
     locals: Vec<Vec<Local>>,
@@ -163,7 +163,7 @@ struct Translator<'a> {
     known: Vec<u32>,
     /// Number of locals that stay known across calls.
     settled: usize,
-    homes: Homes,
+    homes: HomeKind,
     /// The frame of the node being translated, as in [`Node::frame`](crate::graph::Node::frame); `cfg` belongs to its
     /// function.
     frame: u32,
@@ -216,7 +216,7 @@ impl<'a> Translator<'a> {
         (isa, target): (&'a dyn TargetIsa, &'a dyn Target),
         cfg: &'a Cfg,
         graph: &'a BlockGraph,
-        homes: Homes,
+        homes: HomeKind,
         mut builder: FunctionBuilder<'a>,
     ) -> Translator<'a> {
         let blocks: Vec<ir::Block> = graph.nodes.iter().map(|_| builder.create_block()).collect();

@@ -27,15 +27,15 @@ use crate::cfg::Cfg;
 use crate::graph::BlockGraph;
 
 /// The blocks before loop headers.
-pub(super) struct Approach {
+pub(super) struct Preheaders {
     /// The blocks, outer loops first.
-    before: Vec<BeforeHeader>,
+    before: Vec<Preheader>,
     /// Indices into `before`, by the header's node.
     by_header: HashMap<u32, usize>,
 }
 
 /// A block before a loop header.
-pub(super) struct BeforeHeader {
+pub(super) struct Preheader {
     id: LoopId,
     /// The header's node.
     header: u32,
@@ -52,7 +52,7 @@ pub(super) struct BeforeHeader {
     is_inside: Vec<bool>,
 }
 
-impl BeforeHeader {
+impl Preheader {
     /// Records that one edge to the block is translated.
     pub fn arrived(&mut self, builder: &mut FunctionBuilder<'_>) {
         self.pending -= 1;
@@ -67,7 +67,7 @@ impl BeforeHeader {
     }
 }
 
-impl Approach {
+impl Preheaders {
     /// Creates the blocks of a graph that has loop entries. Edges that now lead to these blocks are subtracted from
     /// `pending`, by node.
     pub fn new(
@@ -75,14 +75,14 @@ impl Approach {
         graph: &BlockGraph,
         pending: &mut [u32],
         builder: &mut FunctionBuilder<'_>,
-    ) -> Option<Approach> {
+    ) -> Option<Preheaders> {
         let loops = cfg.loops();
         let headed = |&node: &u32| loops.headed_by(BlockId(graph.nodes[node as usize].block));
         let entered: Vec<LoopId> = graph.loop_entries.iter().filter_map(headed).collect();
         if entered.is_empty() {
             return None;
         }
-        let mut approach = Approach { before: Vec::new(), by_header: HashMap::new() };
+        let mut approach = Preheaders { before: Vec::new(), by_header: HashMap::new() };
         for id in with_loops_around(loops, &entered) {
             if let Some(header) = graph.node_of(cfg, loops.get(id).header.0) {
                 approach.add(graph, loops, (id, header), &entered, builder.create_block());
@@ -125,11 +125,11 @@ impl Approach {
         self.by_header.insert(header, self.before.len());
         // A frame comes from the block of the enclosing loop, or from the entry.
         let pending = 1;
-        self.before.push(BeforeHeader { id, header, block, pending, around, entered, is_entered, is_inside });
+        self.before.push(Preheader { id, header, block, pending, around, entered, is_entered, is_inside });
     }
 
     /// Returns the block that replaces the target of an edge, if any.
-    pub fn before(&mut self, from: usize, to: u32) -> Option<&mut BeforeHeader> {
+    pub fn before(&mut self, from: usize, to: u32) -> Option<&mut Preheader> {
         let at = self.position(from, to)?;
         Some(&mut self.before[at])
     }
@@ -163,7 +163,7 @@ fn with_loops_around(loops: &Loops, inner: &[LoopId]) -> Vec<LoopId> {
 impl Translator<'_> {
     /// Translates the entry of a function that frames may also enter at loop headers: those pass a loop's number
     /// instead of the caller's vmctx.
-    pub(super) fn enter_either_way(&mut self, mut approach: Approach) {
+    pub(super) fn enter_either_way(&mut self, mut approach: Preheaders) {
         let entry = self.builder.current_block().expect("the entry");
         let caller = self.builder.block_params(entry)[1];
         let count = self.graph.loop_entries.len() as i64;
@@ -196,8 +196,8 @@ impl Translator<'_> {
     }
 
     /// Translates one block before a header.
-    fn approach_header(&mut self, approach: &mut Approach, at: usize, goal: Variable) {
-        let BeforeHeader { header, block, entered: (first, _), is_entered, .. } = approach.before[at];
+    fn approach_header(&mut self, approach: &mut Preheaders, at: usize, goal: Variable) {
+        let Preheader { header, block, entered: (first, _), is_entered, .. } = approach.before[at];
         self.builder.switch_to_block(block);
         if !approach.before[at].leads_inward() {
             return self.reach(goal, header);
@@ -224,7 +224,7 @@ impl Translator<'_> {
 
     /// Continues to the block, among those inside the one at `around`, through which a frame reaches the loop of the
     /// given number.
-    fn go_inward(&mut self, approach: &mut Approach, around: Option<usize>, number: Value) {
+    fn go_inward(&mut self, approach: &mut Preheaders, around: Option<usize>, number: Value) {
         let inside = approach.inside(around);
         let taken = around.map(|at| self.header_block(&approach.before[at]));
         for (left, &at) in (0..inside.len()).rev().zip(&inside) {
@@ -238,7 +238,7 @@ impl Translator<'_> {
         }
     }
 
-    fn header_block(&self, before: &BeforeHeader) -> u32 {
+    fn header_block(&self, before: &Preheader) -> u32 {
         self.graph.nodes[before.header as usize].block
     }
 

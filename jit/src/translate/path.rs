@@ -242,7 +242,7 @@ impl Translator<'_> {
     }
 
     /// Leaves the register where another version of the function will find it.
-    pub(super) fn transfer_path(&mut self) {
+    pub(super) fn hand_over_path(&mut self) {
         if self.path.is_some() {
             let path = self.path_value();
             let context = self.load_constant(types::I64, self.vmctx, vmctx::STORE);

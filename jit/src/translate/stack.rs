@@ -7,7 +7,7 @@ use cranelift_codegen::ir::{Type, Value, types};
 use cranelift_frontend::FunctionBuilder;
 
 use super::Translator;
-use super::variables::{Home, Homes};
+use super::variables::{Home, HomeKind};
 use crate::abi::clif_type;
 use crate::cfg::{StackId, TypeStacks};
 
@@ -56,7 +56,7 @@ impl OperandStack {
     }
 
     /// Returns the home of the operand at `depth` (0 is the bottom) if it has type `ty`.
-    fn home(&mut self, depth: u32, ty: Type, make: Homes, builder: &mut FunctionBuilder<'_>) -> Home {
+    fn home(&mut self, depth: u32, ty: Type, make: HomeKind, builder: &mut FunctionBuilder<'_>) -> Home {
         let depth = (self.base + depth) as usize;
         if self.homes.len() <= depth {
             self.homes.resize(depth + 1, [None; 5]);

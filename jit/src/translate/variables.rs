@@ -56,16 +56,16 @@ impl Home {
 
 /// The kind of homes to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Homes {
+pub(super) enum HomeKind {
     Variables,
     Frame,
 }
 
-impl Homes {
+impl HomeKind {
     pub(super) fn make(self, builder: &mut FunctionBuilder<'_>, ty: Type) -> Home {
         match self {
-            Homes::Variables => Home::Variable(builder.declare_var(ty)),
-            Homes::Frame => {
+            HomeKind::Variables => Home::Variable(builder.declare_var(ty)),
+            HomeKind::Frame => {
                 let (bytes, shift) = (ty.bytes(), ty.bytes().trailing_zeros() as u8);
                 let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, shift);
                 let slot = builder.create_sized_stack_slot(slot);
@@ -121,13 +121,13 @@ impl Translator<'_> {
 
     pub(super) fn write_local(&mut self, index: u32, value: Value) {
         match self.homes {
-            Homes::Variables => self.home_of_local(index).write(&mut self.builder, value),
-            Homes::Frame => self.know(index, value, true),
+            HomeKind::Variables => self.home_of_local(index).write(&mut self.builder, value),
+            HomeKind::Frame => self.know(index, value, true),
         }
     }
 
     fn know(&mut self, index: u32, value: Value, is_new: bool) {
-        if self.homes == Homes::Frame {
+        if self.homes == HomeKind::Frame {
             if self.local(index).value.is_none() {
                 self.known.push(index);
             }
@@ -164,7 +164,7 @@ impl Translator<'_> {
     /// Stores the known locals, which still have their first values, in their homes before the probes of a node in
     /// baseline code, which may call.
     pub(super) fn send_parameters_home(&mut self) {
-        if self.homes == Homes::Frame {
+        if self.homes == HomeKind::Frame {
             self.send_home(|translator, local| translator.is_live(translator.block, local));
             self.forget_locals(0);
         }
@@ -173,7 +173,7 @@ impl Translator<'_> {
     /// Prepares for a call in baseline code: afterwards no addresses are known, and only those locals whose values need
     /// no home, because only the node itself may read them. Each of these is examined once.
     pub(super) fn settle(&mut self) {
-        if self.homes == Homes::Variables {
+        if self.homes == HomeKind::Variables {
             return;
         }
         self.forget_addresses();

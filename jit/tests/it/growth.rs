@@ -105,7 +105,7 @@ fn frames_leave_baseline_code_at_as_many_loops_as_its_length_allows() {
 }
 
 #[test]
-fn parts_are_no_more_than_their_transfers_allow() {
+fn parts_are_no_more_than_osr_allows() {
     check(cases, Tier::Baseline, Some(500), 60);
 }
 
@@ -125,7 +125,7 @@ fn a_function_of_more_blocks_than_the_limit_is_refused() {
 }
 
 #[test]
-fn small_functions_have_all_their_parts_and_transfers() {
+fn small_functions_have_all_their_parts_and_osr() {
     let parsed = Parsed::new(&loops(40));
     let plan = FunctionPlan::new(&parsed.info, 0, &Collection::default(), 0).expect("within limits");
     let headers =

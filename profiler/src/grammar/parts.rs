@@ -18,14 +18,14 @@ pub struct Parts {
     /// By item: the position in its rule of the symbol that it comes from, plus [`SELF`] if that symbol is the item
     /// itself.
     symbols: Vec<u32>,
-    pieces: Vec<Piece>,
+    pieces: Vec<Stretch>,
     most: usize,
 }
 
 const SELF: u32 = 1 << 31;
 
 /// A contiguous stretch of a rule's items.
-struct Piece {
+struct Stretch {
     items: Range<usize>,
     /// How often the rule occurs in the sequence.
     times: u64,
@@ -69,13 +69,13 @@ impl Parts {
             self.items.extend(&ends.begins[used]);
             self.symbols.resize(self.items.len(), place);
             if grammar.lengths()[used] > ends.begins[used].len() as u64 {
-                self.pieces.push(Piece { items: begin..self.items.len(), times });
+                self.pieces.push(Stretch { items: begin..self.items.len(), times });
                 begin = self.items.len();
                 self.items.extend(&ends.ends[used]);
                 self.symbols.resize(self.items.len(), place);
             }
         }
-        self.pieces.push(Piece { items: begin..self.items.len(), times });
+        self.pieces.push(Stretch { items: begin..self.items.len(), times });
     }
 
     /// Calls `found` with the part that begins at each place, if there is one. `length` returns the part's length,
@@ -85,7 +85,7 @@ impl Parts {
         mut length: impl FnMut(&[u32]) -> Option<usize>,
         mut found: impl FnMut(Part<'a>),
     ) {
-        for Piece { items, times } in &self.pieces {
+        for Stretch { items, times } in &self.pieces {
             for at in items.clone() {
                 let rest = &self.items[at..items.end.min(at + self.most)];
                 let Some(length) = length(rest).filter(|&length| (1..=rest.len()).contains(&length)) else {

@@ -96,7 +96,7 @@ impl PreferentialNumbering {
 }
 
 /// The use of an edge by an interesting path.
-struct Crossing {
+struct PathUse {
     /// Ball-Larus sum of the prefix, which identifies it.
     prefix: u64,
     /// Position of the path in `ids`.
@@ -107,13 +107,13 @@ struct Crossing {
 struct Crossings {
     ids: Vec<u64>,
     /// By edge of the view: its crossings, grouped by prefix.
-    by_edge: Vec<Vec<Crossing>>,
+    by_edge: Vec<Vec<PathUse>>,
 }
 
 impl Crossings {
     fn new(numbering: &PathNumbering, ids: impl Iterator<Item = u64>) -> Option<Self> {
         let view = numbering.view();
-        let mut by_edge: Vec<Vec<Crossing>> = view.edges().map(|_| Vec::new()).collect();
+        let mut by_edge: Vec<Vec<PathUse>> = view.edges().map(|_| Vec::new()).collect();
         let (mut found, mut steps) = (Vec::new(), 0);
         for id in ids {
             let Some(edges) = view_edges(numbering, id) else { continue };
@@ -123,7 +123,7 @@ impl Crossings {
             }
             let mut prefix = 0;
             for edge in edges {
-                by_edge[edge.index()].push(Crossing { prefix, path: found.len() });
+                by_edge[edge.index()].push(PathUse { prefix, path: found.len() });
                 prefix += numbering.values()[edge.index()];
             }
             found.push(id);
@@ -142,9 +142,9 @@ pub(super) fn view_edges(numbering: &PathNumbering, id: u64) -> Option<Vec<EdgeI
 
 /// Computes the weight of an edge and adds it to the sums of its paths. `ends` has, by prefix, the end of its
 /// intervals on earlier edges.
-fn weigh(crossings: &[Crossing], sums: &mut [i64], ends: &mut HashMap<u64, i64>) -> i64 {
+fn weigh(crossings: &[PathUse], sums: &mut [i64], ends: &mut HashMap<u64, i64>) -> i64 {
     let of_prefix = || crossings.chunk_by(|a, b| a.prefix == b.prefix);
-    let needed = |chunk: &[Crossing]| {
+    let needed = |chunk: &[PathUse]| {
         let least = chunk.iter().map(|crossing| sums[crossing.path]).min().unwrap_or(0);
         ends.get(&chunk[0].prefix).copied().unwrap_or(0) - least
     };

@@ -54,12 +54,12 @@ pub struct Supergraph {
     /// Its paths, blocks and edges. The code range of a block is that of its first piece.
     pub function: FunctionProfile,
     /// By block, the pieces of original code that it consists of, in order; at least one.
-    pub pieces: Vec<Vec<Piece>>,
+    pub pieces: Vec<Vec<BlockPart>>,
 }
 
 /// A block of an original function, or a part of one that ends or begins at a marked call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Piece {
+pub struct BlockPart {
     /// The frame that executes it.
     pub frame: u32,
     /// The block of that frame's function.
@@ -133,9 +133,9 @@ impl Supergraphs {
 
 impl Supergraph {
     fn is_valid(&self, calls: usize) -> bool {
-        let ops = |pieces: &[Piece]| pieces.iter().map(|piece| u64::from(piece.ops)).sum::<u64>();
+        let ops = |pieces: &[BlockPart]| pieces.iter().map(|piece| u64::from(piece.ops)).sum::<u64>();
         let blocks = self.function.blocks.iter().zip(&self.pieces);
-        let are_whole = |(block, pieces): (&super::BlockProfile, &Vec<Piece>)| {
+        let are_whole = |(block, pieces): (&super::BlockProfile, &Vec<BlockPart>)| {
             let are_there = pieces.iter().all(|piece| piece.frame as usize <= calls);
             !pieces.is_empty() && are_there && ops(pieces) == u64::from(block.ops)
         };

@@ -19,7 +19,7 @@ pub struct TracedFunction {
     /// By merged edge: its token, if it has one.
     tokens: Vec<Option<Token>>,
     /// By merged edge: its crossing.
-    crossings: Vec<Crossing>,
+    crossings: Vec<EdgeStep>,
     /// By vertex: how the run continues.
     ways: Vec<Way>,
     /// By vertex: its component.
@@ -44,7 +44,7 @@ pub(super) enum Way {
 
 /// What replay needs to know of a merged edge, in one place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Crossing {
+pub(super) struct EdgeStep {
     pub to: BlockId,
     /// The word that the edge writes, of `bits` bits; 0 if it writes none.
     pub value: u32,
@@ -168,11 +168,11 @@ impl TracedFunction {
         self.graph.call(block)
     }
 
-    fn crossing_of(&self, edge: EdgeId) -> Crossing {
+    fn crossing_of(&self, edge: EdgeId) -> EdgeStep {
         let ends = self.cfg().edge(edge);
         let (value, bits) = self.tokens[edge.index()].map_or((0, 0), |token| (token.value, token.bits));
         let is_branch = self.cfg().out_edges(ends.from).len() > 1;
-        Crossing { to: ends.to, value, bits, is_branch }
+        EdgeStep { to: ends.to, value, bits, is_branch }
     }
 
     fn way_of(&self, block: BlockId) -> Way {
@@ -185,7 +185,7 @@ impl TracedFunction {
 
     /// Returns what replay needs to know of an edge.
     #[inline]
-    pub(super) fn crossing(&self, edge: EdgeId) -> Crossing {
+    pub(super) fn crossing(&self, edge: EdgeId) -> EdgeStep {
         self.crossings[edge.index()]
     }
 

@@ -12,7 +12,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::decoding::DecodingTables;
-use super::function::{Crossing, Way};
+use super::function::{EdgeStep, Way};
 use super::{
     BitStream, Call, Frame, HOST_CALLEE, Segment, Stage, TraceCounts, TraceError, TraceEvent, TracedFunction,
     TracedFunctions,
@@ -331,8 +331,8 @@ impl<'a> Regenerator<'a> {
 
     /// Moves the innermost frame to the target of an edge. Reaching EXIT is not an event.
     #[inline]
-    fn arrive(&mut self, index: u32, function: &TracedFunction, crossing: Crossing) -> Option<TraceEvent> {
-        let Crossing { to, bits, is_branch, .. } = crossing;
+    fn arrive(&mut self, index: u32, function: &TracedFunction, crossing: EdgeStep) -> Option<TraceEvent> {
+        let EdgeStep { to, bits, is_branch, .. } = crossing;
         let is_block = to != function.cfg().exit();
         let (blocks, predicates) = (u64::from(is_block), u64::from(is_branch));
         self.count(index, TraceCounts { blocks, predicates, bits: bits.into() });

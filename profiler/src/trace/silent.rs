@@ -9,7 +9,7 @@ use super::graph::TraceGraph;
 use crate::EdgeId;
 
 #[derive(Clone, Copy, PartialEq)]
-enum Mark {
+enum Visit {
     New,
     Open,
     Done,
@@ -24,28 +24,28 @@ pub(super) fn break_silent_cycles(graph: &TraceGraph, tokens: &mut [Option<(u32,
 
 /// Returns the silent edges to a block whose search is not finished yet.
 pub(super) fn closing_edges(graph: &TraceGraph, silent: impl Fn(EdgeId) -> bool) -> Vec<EdgeId> {
-    let mut marks = vec![Mark::New; graph.cfg.vertex_count()];
+    let mut marks = vec![Visit::New; graph.cfg.vertex_count()];
     let mut found = Vec::new();
     for root in graph.cfg.blocks() {
         // The path of the search: blocks, each with the number of its edges already tried.
         let mut path = vec![(root, 0)];
         while let Some((block, tried)) = path.last_mut() {
             let (block, edge) = (*block, graph.cfg.out_edges(*block).get(*tried).copied());
-            if *tried == 0 && std::mem::replace(&mut marks[block.index()], Mark::Open) == Mark::Done {
-                marks[block.index()] = Mark::Done;
+            if *tried == 0 && std::mem::replace(&mut marks[block.index()], Visit::Open) == Visit::Done {
+                marks[block.index()] = Visit::Done;
                 path.pop();
                 continue;
             }
             *tried += 1;
             let Some(edge) = edge else {
-                marks[block.index()] = Mark::Done;
+                marks[block.index()] = Visit::Done;
                 path.pop();
                 continue;
             };
             let to = graph.cfg.edge(edge).to;
             match marks[to.index()] {
-                Mark::Open if silent(edge) => found.push(edge),
-                Mark::New if silent(edge) => path.push((to, 0)),
+                Visit::Open if silent(edge) => found.push(edge),
+                Visit::New if silent(edge) => path.push((to, 0)),
                 _ => {}
             }
         }

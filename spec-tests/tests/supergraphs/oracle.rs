@@ -12,7 +12,7 @@ use wprof_jit::cfg;
 use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::SplitCfg;
 use wprof_profiler::{
-    BlockId, CodeRange, FunctionProfile, Path, Piece, Profile, Supergraph, Supergraphs, TraceEvent,
+    BlockId, BlockPart, CodeRange, FunctionProfile, Path, Profile, Supergraph, Supergraphs, TraceEvent,
     TraceReader,
 };
 
@@ -248,7 +248,7 @@ impl Found<'_> {
     }
 
     /// Returns the original block that a piece begins; none if it goes on with one behind a call.
-    fn begins(&self, piece: &Piece) -> Result<Option<Place>, String> {
+    fn begins(&self, piece: &BlockPart) -> Result<Option<Place>, String> {
         let function = self.graphs.function_of(self.graph.function.index, piece.frame);
         let cfg = cfg::build(self.info, function).map_err(|e| e.to_string())?;
         let CodeRange { start, .. } = piece.code;

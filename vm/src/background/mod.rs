@@ -85,7 +85,7 @@ pub enum Task {
     /// A better version that the next run of the program needs, but not this run.
     PromoteForNextRun(Promotion),
     /// The first version, compiled before the function is called.
-    Ahead {
+    CompiledAhead {
         /// Whether a function that the program has called calls it.
         near: bool,
     },
@@ -107,7 +107,7 @@ impl Job {
             Task::Promote(promotion) | Task::PromoteForNextRun(promotion) => {
                 module.promote(self.func, promotion)
             }
-            Task::Ahead { .. } => module.compile_ahead(self.func),
+            Task::CompiledAhead { .. } => module.compile_ahead(self.func),
             Task::Hash => {
                 module.advance_hash();
                 Ok(())
@@ -132,7 +132,7 @@ impl Job {
             Task::Promote(_) | Task::PromoteForNextRun(_) => {
                 self.module.upgrade().map_or(0, |module| module.size_of(self.func))
             }
-            Task::Ahead { .. } | Task::Hash => 0,
+            Task::CompiledAhead { .. } | Task::Hash => 0,
         }
     }
 }

@@ -56,8 +56,8 @@ impl Queue {
             | Task::PromoteForNextRun(_)
             | Task::Hash => self.later.push_back(job),
             Task::Promote(Promotion::Unrolled(_)) => self.at_leisure.push_back(job),
-            Task::Ahead { near: true } => push_bounded(&mut self.near, job),
-            Task::Ahead { near: false } => push_bounded(&mut self.far, job),
+            Task::CompiledAhead { near: true } => push_bounded(&mut self.near, job),
+            Task::CompiledAhead { near: false } => push_bounded(&mut self.far, job),
         }
     }
 
@@ -147,8 +147,8 @@ mod tests {
     #[test]
     fn neither_better_versions_nor_guesses_starve() {
         let mut queue = Queue::default();
-        (0..6).for_each(|func| order(&mut queue, func, Task::Ahead { near: true }));
-        order(&mut queue, 10, Task::Ahead { near: false });
+        (0..6).for_each(|func| order(&mut queue, func, Task::CompiledAhead { near: true }));
+        order(&mut queue, 10, Task::CompiledAhead { near: false });
         (20..22).for_each(|func| order(&mut queue, func, Task::Promote(Promotion::Entry)));
         order(&mut queue, 40, Task::PromoteForNextRun(Promotion::Entry));
         order(&mut queue, 41, Task::Promote(Promotion::Burst(0)));
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn the_oldest_guesses_are_forgotten() {
         let mut queue = Queue::default();
-        (0..1000).for_each(|func| order(&mut queue, func, Task::Ahead { near: true }));
+        (0..1000).for_each(|func| order(&mut queue, func, Task::CompiledAhead { near: true }));
         let expected: Vec<u32> = (1000 - MOST_AHEAD as u32..1000).rev().collect();
         assert_eq!(taken(&mut queue), expected);
     }

@@ -17,7 +17,7 @@ use wprof_jit::reoptimize::{Advice, Basis, Decision, LittleGain};
 use wprof_profiler::{CodeTier, Profile};
 
 use super::burst_code::BurstCode;
-use super::first_compilation::{Ahead, Claim, FirstCompilations, State};
+use super::first_compilation::{Claim, CompiledAhead, FirstCompilations, State};
 use super::parts::{PartCode, PartedFunction};
 use super::phases::Phase;
 use super::prefetching::Prefetching;
@@ -330,7 +330,7 @@ impl ModuleInner {
             Tier::Optimized => None,
         };
         let mut compiled = match ahead {
-            Some(Ahead::Function(compiled)) => {
+            Some(CompiledAhead::Function(compiled)) => {
                 self.order_ahead(&compiled.likely_next, true);
                 *compiled
             }

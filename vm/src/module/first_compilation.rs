@@ -38,14 +38,14 @@ pub struct State {
     /// Number of threads that wait for a claim to be released.
     waiting: usize,
     /// Rows compiled ahead on a guess and not called yet; `None` if the compilation failed.
-    ahead: HashMap<u32, Option<Ahead>>,
+    ahead: HashMap<u32, Option<CompiledAhead>>,
     /// Number of rows compiled ahead that were called later.
     used: usize,
 }
 
 /// Compiled code that waits for its first call.
 #[derive(Debug)]
-pub enum Ahead {
+pub enum CompiledAhead {
     Function(Box<Compiled>),
     /// The address of a part of a function.
     Part(usize),
@@ -125,7 +125,7 @@ impl Claim<'_> {
     }
 
     /// Takes the code of the function that was compiled ahead, if there is any.
-    pub fn take_ahead(&self) -> Option<Ahead> {
+    pub fn take_ahead(&self) -> Option<CompiledAhead> {
         let mut state = self.of.lock();
         let compiled = state.ahead.remove(&self.func).flatten()?;
         state.used += 1;
@@ -133,7 +133,7 @@ impl Claim<'_> {
     }
 
     /// Keeps code of the function, compiled on a guess, until it is called.
-    pub fn keep_ahead(self, ahead: Ahead) {
+    pub fn keep_ahead(self, ahead: CompiledAhead) {
         self.of.lock().ahead.insert(self.func, Some(ahead));
     }
 

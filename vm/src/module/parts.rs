@@ -15,7 +15,7 @@ use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::FunctionPlan;
 use wprof_profiler::CodeTier;
 
-use super::first_compilation::Ahead;
+use super::first_compilation::CompiledAhead;
 use super::{CompiledVersion, ModuleInner};
 use crate::{Engine, Result, Strategy};
 
@@ -101,7 +101,7 @@ impl ModuleInner {
             Err(address) => return Ok(address),
         };
         let address = match claim.take_ahead() {
-            Some(Ahead::Part(address)) => {
+            Some(CompiledAhead::Part(address)) => {
                 self.order_after_part(row, true);
                 address
             }

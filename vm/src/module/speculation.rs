@@ -10,7 +10,7 @@ use wprof_jit::compile::Tier;
 use wprof_jit::plan::FunctionPlan;
 
 use super::ModuleInner;
-use super::first_compilation::Ahead;
+use super::first_compilation::CompiledAhead;
 use super::parts::PartedFunction;
 use crate::background::{Job, Task};
 use crate::{Module, Result};
@@ -43,7 +43,7 @@ impl ModuleInner {
         let Some(background) = self.engine.speculation() else { return };
         let is_new = |&&row: &&u32| !self.info.is_imported_func(row) && self.address_of(row).is_none();
         let wanted = rows.iter().rev().filter(is_new);
-        let job = |&row: &u32| Job::new(self, row, Task::Ahead { near });
+        let job = |&row: &u32| Job::new(self, row, Task::CompiledAhead { near });
         let jobs: Vec<Job> = wanted.map(job).collect();
         if !jobs.is_empty() {
             background.order(jobs);
@@ -73,8 +73,8 @@ impl ModuleInner {
         let is_known = || self.address_of(row).is_some();
         let Some(claim) = self.code.first.claim_ahead(row, is_known, called) else { return Ok(()) };
         let ahead = match self.is_part(row) {
-            true => Ahead::Part(self.compile_part(row, false)?),
-            false => Ahead::Function(Box::new(self.first_version(&claim, Tier::Baseline, false)?)),
+            true => CompiledAhead::Part(self.compile_part(row, false)?),
+            false => CompiledAhead::Function(Box::new(self.first_version(&claim, Tier::Baseline, false)?)),
         };
         claim.keep_ahead(ahead);
         Ok(())

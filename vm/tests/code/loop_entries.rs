@@ -206,7 +206,7 @@ fn what_resumes_near_the_end_is_a_version_of_its_own() -> Outcome {
     Ok(())
 }
 
-/// A nested loop that begins with more operands than fit into the transfer buffer.
+/// A nested loop that begins with more operands than fit into the OSR buffer.
 #[test]
 fn frames_come_to_a_loop_in_one_where_they_could_not_go_on() -> Outcome {
     let (types, values, drops) = ("i32 ".repeat(1000), "(i32.const 7)".repeat(1000), "drop ".repeat(1000));

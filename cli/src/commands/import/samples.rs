@@ -79,13 +79,13 @@ struct ChunkArgs {
 #[serde(rename_all = "camelCase")]
 struct Chunk {
     #[serde(default)]
-    cpu_profile: Piece,
+    cpu_profile: SampleChunk,
     #[serde(default)]
     time_deltas: Vec<i64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Piece {
+struct SampleChunk {
     #[serde(default)]
     nodes: Vec<Node>,
     #[serde(default)]
@@ -113,7 +113,7 @@ fn of_events(events: Vec<Event>) -> serde_json::Result<Vec<Samples>> {
     let mut numbers: HashMap<(String, String), usize> = HashMap::new();
     let mut all: Vec<Samples> = Vec::new();
     for Event { pid, id, args, .. } in events.into_iter().filter(|event| event.name == "ProfileChunk") {
-        let Chunk { cpu_profile: Piece { nodes, samples }, time_deltas } =
+        let Chunk { cpu_profile: SampleChunk { nodes, samples }, time_deltas } =
             serde_json::from_value::<ChunkArgs>(args)?.data;
         let number = *numbers.entry((pid.to_string(), id.to_string())).or_insert(all.len());
         if number == all.len() {

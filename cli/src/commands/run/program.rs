@@ -18,7 +18,7 @@ use super::collect::Counted;
 use super::interruption::Interruption;
 use super::live::{Following, Live};
 use super::renewal::{Earlier, Renewal};
-use super::threads::{self, Threads};
+use super::threads::{self, ProgramThreads};
 use super::traced::{ThreadTrace, TraceTarget};
 use super::{component, ending, host, invoke, nanoseconds, stubs};
 use crate::commands::serve::{Requests, Server};
@@ -145,9 +145,9 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         recorded: trace.iter().chain(&bursts).cloned().collect(),
         program: program.clone(),
     };
-    let (wasi, threads) = match component.is_none() && Threads::are_wanted(module) {
+    let (wasi, threads) = match component.is_none() && ProgramThreads::are_wanted(module) {
         true => {
-            let threads = Threads::new(module, &mut linker, wasi, limits)?;
+            let threads = ProgramThreads::new(module, &mut linker, wasi, limits)?;
             (threads.context(), Some(threads))
         }
         false => (wasi, None),
@@ -214,7 +214,7 @@ struct Running<'a> {
     counted: &'a Counted,
     component: Option<Component>,
     interruption: Option<Interruption>,
-    threads: Option<Threads>,
+    threads: Option<ProgramThreads>,
     live: Option<Following>,
     trace: Option<TraceTarget>,
     bursts: Option<TraceTarget>,

@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// All threads of one program.
 #[derive(Clone)]
-pub struct Threads(Arc<Shared>);
+pub struct ProgramThreads(Arc<Shared>);
 
 struct Shared {
     module: Module,
@@ -118,7 +118,7 @@ pub struct Limits {
     pub program: String,
 }
 
-impl Threads {
+impl ProgramThreads {
     /// Reports whether a program starts threads.
     pub fn are_wanted(module: &Module) -> bool {
         module.imports().any(|import| (import.module(), import.name()) == SPAWN)
@@ -133,9 +133,9 @@ impl Threads {
         linker: &mut Linker<WasiCtx>,
         wasi: WasiCtx,
         limits: Limits,
-    ) -> Result<Threads> {
+    ) -> Result<ProgramThreads> {
         let Limits { most, stack, deadline, can_stop, has_profile, budget, recorded, program } = limits;
-        let threads = Threads(Arc::new(Shared {
+        let threads = ProgramThreads(Arc::new(Shared {
             module: module.clone(),
             wasi: SharedWasi::new(wasi),
             linker: OnceLock::new(),

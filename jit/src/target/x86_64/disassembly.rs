@@ -43,8 +43,8 @@ pub(super) fn text(code: &MachineCode) -> String {
     let (mut text, mut position) = (String::new(), None);
     for piece in pieces(code) {
         match piece {
-            Piece::Data(at, data) => text += &bytes(at, data),
-            Piece::Instruction(inst) => {
+            Item::Data(at, data) => text += &bytes(at, data),
+            Item::Instruction(inst) => {
                 if let Some(label) = labels.0.get(&inst.ip()) {
                     let _ = writeln!(text, "label{label}:");
                 }
@@ -61,21 +61,21 @@ pub(super) fn text(code: &MachineCode) -> String {
     text
 }
 
-enum Piece<'a> {
+enum Item<'a> {
     Instruction(Instruction),
     Data(u32, &'a [u8]),
 }
 
-fn pieces(code: &MachineCode) -> Vec<Piece<'_>> {
+fn pieces(code: &MachineCode) -> Vec<Item<'_>> {
     let mut pieces = Vec::new();
     let mut at = 0;
     let end = (code.bytes.len() as u32, code.bytes.len() as u32);
     for &(data, behind) in code.data.iter().chain([&end]) {
         let bytes = &code.bytes[at as usize..data as usize];
         let decoder = Decoder::with_ip(64, bytes, at.into(), DecoderOptions::NONE);
-        pieces.extend(decoder.into_iter().map(Piece::Instruction));
+        pieces.extend(decoder.into_iter().map(Item::Instruction));
         if data < behind {
-            pieces.push(Piece::Data(data, &code.bytes[data as usize..behind as usize]));
+            pieces.push(Item::Data(data, &code.bytes[data as usize..behind as usize]));
         }
         at = behind;
     }
@@ -84,8 +84,8 @@ fn pieces(code: &MachineCode) -> Vec<Piece<'_>> {
 
 /// Numbers the targets of jumps in ascending order.
 fn labels(code: &MachineCode) -> Labels {
-    let target = |piece: &Piece<'_>| match piece {
-        Piece::Instruction(inst) if inst.op0_kind() == OpKind::NearBranch64 => Some(inst.near_branch64()),
+    let target = |piece: &Item<'_>| match piece {
+        Item::Instruction(inst) if inst.op0_kind() == OpKind::NearBranch64 => Some(inst.near_branch64()),
         _ => None,
     };
     let mut targets: Vec<u64> = pieces(code).iter().filter_map(target).collect();

@@ -2,7 +2,7 @@
 
 use super::Packed;
 use super::coder::{Decoder, Encoder};
-use super::walk::{Ahead, Walk};
+use super::walk::{Lookahead, Walk};
 use crate::BlockId;
 use crate::fnv::Fnv64;
 use crate::trace::functions::TracedFunctions;
@@ -56,7 +56,7 @@ pub(super) fn pack(
         let stopped_in = stop.frames.last().map_or(BlockId::ENTRY, |frame| frame.block);
         let mut steps = 0;
         while walk.at != stop.position || !same_stack(&walk.frames, &stop.frames) {
-            let ahead = Ahead { events: events.lookahead()?, stop: stopped_in };
+            let ahead = Lookahead { events: events.lookahead()?, stop: stopped_in };
             let lost = TraceError::Lost { position: first_bit + walk.at };
             let taken = walk.step(functions, &mut encoder, ahead).ok_or(lost.clone())?;
             if taken > ahead.events.len() || walk.at > stop.position {
@@ -91,7 +91,7 @@ pub(super) fn unpack(
     let mut decoder = Decoder::new(&packed.code);
     for &(steps, keep) in &packed.stops {
         for _ in 0..steps {
-            walk.step(functions, &mut decoder, Ahead::UNKNOWN)?;
+            walk.step(functions, &mut decoder, Lookahead::UNKNOWN)?;
         }
         if let Some(keep) = keep {
             unwinds.push(Unwind { position: walk.at, frames: walk.frames.clone(), keep });

@@ -36,13 +36,13 @@ pub(super) struct Walk {
 
 /// What comes next: known when packing, unknown when unpacking.
 #[derive(Clone, Copy)]
-pub(super) struct Ahead<'a> {
+pub(super) struct Lookahead<'a> {
     pub events: &'a [TraceEvent],
     /// Block where the innermost frame stops, if it stops before the next event.
     pub stop: BlockId,
 }
 
-impl Ahead<'_> {
+impl Lookahead<'_> {
     pub const UNKNOWN: Self = Self { events: &[], stop: BlockId::ENTRY };
 
     /// Returns the block that the innermost frame goes to.
@@ -101,7 +101,7 @@ impl Walk {
         &mut self,
         functions: &TracedFunctions,
         coder: &mut impl Coder,
-        ahead: Ahead<'_>,
+        ahead: Lookahead<'_>,
     ) -> Option<usize> {
         let Some(frame) = self.frames.last().copied() else {
             self.write(1, 1)?;
@@ -171,7 +171,7 @@ impl Walk {
         here: u32,
         from: BlockId,
         coder: &mut impl Coder,
-        ahead: Ahead<'_>,
+        ahead: Lookahead<'_>,
     ) -> Option<usize> {
         let edge = match function.cfg().out_edges(from) {
             [only] => *only,
@@ -195,7 +195,7 @@ impl Walk {
     }
 
     /// Chooses the function called at a place: one that was called there before, or a new one.
-    fn choose_callee(&mut self, coder: &mut impl Coder, here: u32, ahead: Ahead<'_>) -> Option<u32> {
+    fn choose_callee(&mut self, coder: &mut impl Coder, here: u32, ahead: Lookahead<'_>) -> Option<u32> {
         let callee = ahead.callee();
         let known = self.callees.entry(here).or_default();
         let number = known.iter().position(|&known| known == callee).map_or(0, |at| at + 1);

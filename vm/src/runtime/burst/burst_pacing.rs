@@ -7,7 +7,7 @@ use crate::arch;
 /// Measures phases. The runtime's work for a burst counts as part of it, before its first check and after its
 /// last one.
 #[derive(Debug)]
-pub struct Pace {
+pub struct PhaseTimer {
     policy: Box<dyn BurstPolicy>,
     /// The start of the current phase.
     since: u64,
@@ -15,10 +15,10 @@ pub struct Pace {
     between: Phase,
 }
 
-impl Pace {
+impl PhaseTimer {
     /// Begins the first phase.
-    pub fn new(policy: Box<dyn BurstPolicy>) -> Pace {
-        Pace { policy, since: arch::cycles(), between: Phase::default() }
+    pub fn new(policy: Box<dyn BurstPolicy>) -> PhaseTimer {
+        PhaseTimer { policy, since: arch::cycles(), between: Phase::default() }
     }
 
     /// Decides whether a burst begins that is due. One that does not restarts the phase.

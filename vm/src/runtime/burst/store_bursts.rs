@@ -10,7 +10,7 @@ use wprof_profiler::{Accuracy, BurstBudget, BurstEvent, BurstLengths, BurstPolic
 
 use super::burst_cost::BurstCost;
 use super::burst_log::BurstLog;
-use super::burst_pacing::Pace;
+use super::burst_pacing::PhaseTimer;
 use super::burst_spans::BurstSpans;
 use super::burst_spread::SpreadReader;
 use super::burst_time::BurstTime;
@@ -51,7 +51,7 @@ pub struct StoreBursts {
     /// The state of the bursts.
     counts: Bursts,
     /// The pace that a policy sets, if there is one.
-    pace: Option<Pace>,
+    pace: Option<PhaseTimer>,
     /// The cost of bursts, for the engine's account, if it has one.
     cost: Option<BurstCost>,
     /// The share of time in bursts, if time begins them.
@@ -100,7 +100,7 @@ impl StoreBursts {
             context,
             trigger,
             counts,
-            pace: policy(config).map(Pace::new),
+            pace: policy(config).map(PhaseTimer::new),
             cost: engine.account().cloned().map(BurstCost::new),
             time: match trigger {
                 Trigger::Checks => None,
@@ -321,7 +321,7 @@ impl StoreBursts {
         let lengths = begin_by_trigger(interrupt, lengths, self.trigger)?;
         self.read(false);
         self.counts.set_lengths(lengths);
-        self.pace = policy(engine.config()).map(Pace::new);
+        self.pace = policy(engine.config()).map(PhaseTimer::new);
         self.write();
         Ok(())
     }

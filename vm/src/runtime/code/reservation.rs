@@ -5,7 +5,7 @@
 //! anonymous, and code is written through the memory file of the process itself.
 //!
 //! Invariant: code belongs to one process. `fork` does not copy a shared file, so the child is given a copy, made
-//! while nobody writes code ([`Copies`]). A process that is created without the fork handlers has no such mapping
+//! while nobody writes code ([`ForkCopies`]). A process that is created without the fork handlers has no such mapping
 //! (`MADV_DONTFORK`).
 //!
 //! Invariant: a page belongs to at most one extent. Extents are assigned by [`Reservation::allocate`] and
@@ -187,18 +187,18 @@ pub fn has_lost_code() -> bool {
 }
 
 /// Copies of all code, for the child of a `fork`. While they exist no code is written or freed.
-pub struct Copies {
+pub struct ForkCopies {
     live: RwLockWriteGuard<'static, Vec<Live>>,
     /// In the order of `live`; `None` for reservations without a file, and where the system refused a copy.
     files: Vec<Option<File>>,
 }
 
-impl Copies {
+impl ForkCopies {
     /// Copies all code.
-    pub fn take() -> Copies {
+    pub fn take() -> ForkCopies {
         let live = LIVE.write().unwrap_or_else(PoisonError::into_inner);
         let files = live.iter().map(|of| if of.is_anonymous { None } else { of.copy().ok() }).collect();
-        Copies { live, files }
+        ForkCopies { live, files }
     }
 
     /// Installs the copies in place of the originals: in the child, before anything else.

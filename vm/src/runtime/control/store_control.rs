@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::call_hooks::Hooks;
-use super::transfer::TransferBuffer;
+use super::osr_buffer::OsrBuffer;
 use crate::runtime::instances::abi::{VmStoreContext, VmValue};
 use crate::runtime::instances::engine_core::EngineCore;
 use crate::runtime::instances::exclusive::Exclusive;
@@ -35,7 +35,7 @@ pub struct StoreControl {
     context: StorePtr<VmStoreContext>,
     interrupt: Arc<InterruptPage>,
     /// Kept alive for machine code, which finds it through the context, until the store ends.
-    transfer: Option<TransferBuffer>,
+    osr_buffer: Option<OsrBuffer>,
     /// The stack, likewise, of runtime code that wasm code calls where its stack may be exhausted.
     own_stack: Option<GuardedStack>,
     /// The reason of the next trap with code `Host`; a stack overflow if there is none.
@@ -61,11 +61,11 @@ impl StoreControl {
     ) -> std::io::Result<StoreControl> {
         let pool = engine.pool();
         let interrupt = InterruptPage::new(pool.map(|pool| pool.interrupt_pages.clone()), engine.signals())?;
-        let transfer = pool.and_then(|pool| pool.transfer_buffers.take(()));
+        let osr_buffer = pool.and_then(|pool| pool.osr_buffers.take(()));
         Ok(StoreControl {
             context,
             interrupt: Arc::new(interrupt),
-            transfer: Some(transfer.map_or_else(TransferBuffer::new, Ok)?),
+            osr_buffer: Some(osr_buffer.map_or_else(OsrBuffer::new, Ok)?),
             own_stack: needs_stack.then(|| GuardedStack::new(OWN_STACK)).transpose()?,
             pending: Exclusive::default(),
             depth: 0,
@@ -75,8 +75,8 @@ impl StoreControl {
     }
 
     /// Returns the address of the OSR buffer.
-    pub fn transfer(&self) -> *mut VmValue {
-        self.transfer.as_ref().map_or(std::ptr::null_mut(), TransferBuffer::address)
+    pub fn osr_buffer(&self) -> *mut VmValue {
+        self.osr_buffer.as_ref().map_or(std::ptr::null_mut(), OsrBuffer::address)
     }
 
     /// Returns the end of the store's own stack; 0 if it has none.
@@ -86,8 +86,8 @@ impl StoreControl {
 
     /// Gives the OSR buffer to the engine's pool, if it has one. No code of the store may run any more.
     pub fn give_back(&mut self, engine: &EngineCore) {
-        if let Some((pool, buffer)) = engine.pool().zip(self.transfer.take()) {
-            pool.transfer_buffers.put((), buffer);
+        if let Some((pool, buffer)) = engine.pool().zip(self.osr_buffer.take()) {
+            pool.osr_buffers.put((), buffer);
         }
     }
 

@@ -59,7 +59,7 @@ pub struct Events {
 pub struct RawStop {
     /// Its position.
     pub frame: Frame,
-    /// Its locals and operands, as far as they fit into the transfer buffer.
+    /// Its locals and operands, as far as they fit into the OSR buffer.
     pub values: Vec<VmValue>,
 }
 
@@ -156,8 +156,8 @@ impl Events {
     fn raw_stop(&self, frame: Frame) -> RawStop {
         // SAFETY: the buffer lives as long as the store; no machine code of it runs at the same time.
         let values = unsafe {
-            let buffer = (*self.context.as_ptr()).transfer;
-            std::slice::from_raw_parts(buffer, store_context::TRANSFER_VALUES as usize)
+            let buffer = (*self.context.as_ptr()).osr_buffer;
+            std::slice::from_raw_parts(buffer, store_context::OSR_VALUES as usize)
         };
         RawStop { frame, values: values.to_vec() }
     }

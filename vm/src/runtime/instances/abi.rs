@@ -94,7 +94,7 @@ pub type ArrayCall =
 pub struct VmStoreContext {
     pub stack_limit: usize,
     pub exit_fp: usize,
-    pub transfer: *mut VmValue,
+    pub osr_buffer: *mut VmValue,
     /// Event counters, by kind.
     pub events: [i64; abi::store_context::EVENT_KINDS as usize],
     /// See `abi::trace_word`.
@@ -259,7 +259,7 @@ mod tests {
         check!(VmStoreContext {
             stack_limit = abi::store_context::STACK_LIMIT,
             exit_fp = abi::store_context::EXIT_FP,
-            transfer = abi::store_context::TRANSFER,
+            osr_buffer = abi::store_context::OSR_BUFFER,
             events = abi::store_context::EVENTS,
             trace_word = abi::store_context::TRACE_WORD,
             trace_next = abi::store_context::TRACE_NEXT,

@@ -78,7 +78,7 @@ fn content(
     VmStoreContext {
         stack_limit: 0,
         exit_fp: 0,
-        transfer: control.transfer(),
+        osr_buffer: control.osr_buffer(),
         events: Default::default(),
         trace_word: trace_word::EMPTY,
         trace_next: trace.map_or(ptr::null_mut(), Trace::buffer),

@@ -15,7 +15,7 @@ use rustix::mm::{Advice, MprotectFlags, madvise, mprotect};
 
 use crate::config::PoolingConfig;
 use crate::runtime::code::reservation::PAGE;
-use crate::runtime::control::transfer::TransferBuffer;
+use crate::runtime::control::osr_buffer::OsrBuffer;
 use crate::runtime::instances::kept::Kept;
 use crate::runtime::interruption::interrupt_page::Page;
 use crate::runtime::linear_memory::mapping::Mapping;
@@ -32,7 +32,7 @@ pub struct Pool {
     kept_pages: usize,
     /// What stores need.
     pub interrupt_pages: Arc<Kept<(), Page>>,
-    pub transfer_buffers: Kept<(), TransferBuffer>,
+    pub osr_buffers: Kept<(), OsrBuffer>,
 }
 
 /// Bytes of a kept vmctx that stay present.
@@ -63,7 +63,7 @@ impl Pool {
             vmctxs: Kept::new(instances),
             kept_pages: kept_bytes / PAGE,
             interrupt_pages: Arc::new(Kept::new(instances)),
-            transfer_buffers: Kept::new(instances),
+            osr_buffers: Kept::new(instances),
         }
     }
 

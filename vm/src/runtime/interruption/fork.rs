@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::{thread_wakeup, timer_thread};
-use crate::runtime::code::reservation::Copies;
+use crate::runtime::code::reservation::ForkCopies;
 use crate::runtime::code::{arena, registry};
 use crate::types::defined;
 
@@ -63,7 +63,7 @@ pub fn quiet() -> RwLockReadGuard<'static, ()> {
 
 /// The locks held from before `fork` until after it.
 struct Held {
-    copies: Copies,
+    copies: ForkCopies,
     _types: defined::Held,
     _objects: registry::Held,
     _spaces: arena::Held,
@@ -94,7 +94,7 @@ pub fn install() {
 unsafe extern "C" fn prepare() {
     let compiling = COMPILING.write().unwrap_or_else(PoisonError::into_inner);
     let (timers, spaces) = (timer_thread::hold(), arena::hold());
-    let (objects, copies) = (registry::hold(), Copies::take());
+    let (objects, copies) = (registry::hold(), ForkCopies::take());
     let types = defined::hold();
     let held = Held {
         copies,

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 
-use super::ring::{Mark, Record};
+use super::ring::{Record, Tag};
 use super::{FOR_COLLECTOR, FOR_ENGINE, drain, timer};
 use crate::arch::{self, Registers};
 use crate::runtime::code::registry;
@@ -99,15 +99,15 @@ unsafe fn write_store(record: &mut Record, newest: &Activation, registers: Regis
     let mut activation = newest;
     loop {
         if let Some(number) = host.and_then(|host| host.checked_sub(1)) {
-            record.push(Mark::Host(number as u32).word());
+            record.push(Tag::Host(number as u32).word());
         }
         // SAFETY: the trampoline has written it, or not yet; the instance lives as long as its store.
         let is_whole = unsafe {
             let is_whole = fp.is_none_or(|fp| stack.write_callers(record, fp, (*activation.vm.get()).fp));
             if !is_whole {
-                record.push(Mark::Cut.word());
+                record.push(Tag::Cut.word());
             }
-            record.push(Mark::Entry((*activation.vmctx).instance as u32).word());
+            record.push(Tag::Entry((*activation.vmctx).instance as u32).word());
             is_whole
         };
         let left = (activation.saved_exit_fp, activation.saved_host);
@@ -141,7 +141,7 @@ unsafe fn write_innermost(
     stack: &Stack,
 ) -> Option<usize> {
     if registry::is_code(registers.pc) {
-        record.push(Mark::Interrupted.word());
+        record.push(Tag::Interrupted.word());
         record.push_frame(registers.pc);
         // SAFETY: the stack contains it.
         let word = |at| if stack.has(at) { unsafe { *(at as *const u64) } } else { 0 };
@@ -153,19 +153,19 @@ unsafe fn write_innermost(
         let context = newest.context;
         // It may run for the host as well, and is then what the host's function waits for.
         if (*context).left_for == FOR_COLLECTOR {
-            record.push(Mark::Collector.word());
+            record.push(Tag::Collector.word());
         }
         if (*context).left_pc != 0 {
             return write_left(record, newest);
         }
         if (*context).host != 0 {
-            record.push(Mark::Host((*context).host as u32 - 1).word());
+            record.push(Tag::Host((*context).host as u32 - 1).word());
             return Some((*context).exit_fp);
         }
     }
     // SAFETY: as above.
     if unsafe { (*newest.context).left_for } != FOR_COLLECTOR {
-        record.push(Mark::Engine.word());
+        record.push(Tag::Engine.word());
     }
     None
 }
@@ -176,7 +176,7 @@ unsafe fn write_left(record: &mut Record, newest: &Activation) -> Option<usize> 
     let (pc, fp, left_for) =
         unsafe { ((*newest.context).left_pc, (*newest.context).left_fp, (*newest.context).left_for) };
     if left_for == FOR_ENGINE {
-        record.push(Mark::Engine.word());
+        record.push(Tag::Engine.word());
     }
     record.push_frame(pc);
     Some(fp)

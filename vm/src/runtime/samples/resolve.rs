@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::ring::Mark;
+use super::ring::Tag;
 use super::stacks::TimedStacks;
 use crate::arch::{self, FrameState};
 use crate::runtime::code::registry::{self, CodeObject};
@@ -49,27 +49,27 @@ pub fn add(stacks: &mut TimedStacks, sample: &[u64]) {
 
 /// Returns the words of each entry into wasm, the newest first, each with its mark at the end.
 fn entries(words: &[u64]) -> Vec<&[u64]> {
-    words.split_inclusive(|&word| matches!(Mark::from_word(word), Some(Mark::Entry(_)))).collect()
+    words.split_inclusive(|&word| matches!(Tag::from_word(word), Some(Tag::Entry(_)))).collect()
 }
 
 /// Adds the places of one entry, innermost first.
 fn add_entry(stacks: &mut TimedStacks, words: &[u64], places: &mut Vec<Place>) {
-    let entered = match words.last().and_then(|&word| Mark::from_word(word)) {
-        Some(Mark::Entry(instance)) => instance,
+    let entered = match words.last().and_then(|&word| Tag::from_word(word)) {
+        Some(Tag::Entry(instance)) => instance,
         _ => 0,
     };
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {
-        match Mark::from_word(word) {
+        match Tag::from_word(word) {
             None => add_caller(stacks, word as usize, entered, places),
-            Some(Mark::Host(number)) => places.push(Place::Host(number)),
-            Some(Mark::Engine) => places.push(Place::Engine),
-            Some(Mark::Collector) => places.push(Place::Collector),
+            Some(Tag::Host(number)) => places.push(Place::Host(number)),
+            Some(Tag::Engine) => places.push(Place::Engine),
+            Some(Tag::Collector) => places.push(Place::Collector),
             // A trampoline has no callers before it has recorded its frame.
-            Some(Mark::Cut) if places == &[Place::Engine] => {}
-            Some(Mark::Cut) => places.push(Place::Unknown),
-            Some(Mark::Entry(_)) => {}
-            Some(Mark::Interrupted) => {
+            Some(Tag::Cut) if places == &[Place::Engine] => {}
+            Some(Tag::Cut) => places.push(Place::Unknown),
+            Some(Tag::Entry(_)) => {}
+            Some(Tag::Interrupted) => {
                 let mut next = || words.next().unwrap_or(0) as usize;
                 let (pc, top) = (next(), [next(), next()]);
                 add_interrupted(stacks, pc, top, entered, places);

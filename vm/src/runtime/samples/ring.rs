@@ -20,7 +20,7 @@ pub const MOST_FRAMES: usize = 256;
 
 /// A word that is not an address: its kind is in the upper half, a number in the lower half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum Tag {
     /// Machine code was interrupted: its address follows, and the two words on top of its stack.
     Interrupted,
     /// A host function runs, by its number in the store.
@@ -38,32 +38,32 @@ pub enum Mark {
 /// The bit that no address has.
 const IS_MARK: u64 = 1 << 63;
 
-impl Mark {
+impl Tag {
     /// Returns the word of the mark.
     pub fn word(self) -> u64 {
         let (kind, number) = match self {
-            Mark::Interrupted => (0, 0),
-            Mark::Host(number) => (1, number),
-            Mark::Engine => (2, 0),
-            Mark::Cut => (3, 0),
-            Mark::Entry(instance) => (4, instance),
-            Mark::Collector => (5, 0),
+            Tag::Interrupted => (0, 0),
+            Tag::Host(number) => (1, number),
+            Tag::Engine => (2, 0),
+            Tag::Cut => (3, 0),
+            Tag::Entry(instance) => (4, instance),
+            Tag::Collector => (5, 0),
         };
         IS_MARK | kind << 32 | u64::from(number)
     }
 
     /// Returns the mark that a word encodes; `None` if it is an address.
-    pub fn from_word(word: u64) -> Option<Mark> {
+    pub fn from_word(word: u64) -> Option<Tag> {
         if word & IS_MARK == 0 {
             return None;
         }
         Some(match (word & !IS_MARK) >> 32 {
-            0 => Mark::Interrupted,
-            1 => Mark::Host(word as u32),
-            4 => Mark::Entry(word as u32),
-            3 => Mark::Cut,
-            5 => Mark::Collector,
-            _ => Mark::Engine,
+            0 => Tag::Interrupted,
+            1 => Tag::Host(word as u32),
+            4 => Tag::Entry(word as u32),
+            3 => Tag::Cut,
+            5 => Tag::Collector,
+            _ => Tag::Engine,
         })
     }
 }
@@ -199,22 +199,16 @@ mod tests {
 
     #[test]
     fn marks_are_told_from_addresses_and_from_each_other() {
-        let all = [
-            Mark::Interrupted,
-            Mark::Host(7),
-            Mark::Engine,
-            Mark::Cut,
-            Mark::Entry(u32::MAX),
-            Mark::Collector,
-        ];
-        assert_eq!(all.map(|mark| Mark::from_word(mark.word())), all.map(Some));
-        assert_eq!(Mark::from_word(0x7fff_ffff_ffff), None);
+        let all =
+            [Tag::Interrupted, Tag::Host(7), Tag::Engine, Tag::Cut, Tag::Entry(u32::MAX), Tag::Collector];
+        assert_eq!(all.map(|mark| Tag::from_word(mark.word())), all.map(Some));
+        assert_eq!(Tag::from_word(0x7fff_ffff_ffff), None);
     }
 
     #[test]
     fn a_full_ring_loses_samples_and_counts_them() {
         let ring = Ring::new(1000);
-        let record = [1_000_000, Mark::Engine.word(), Mark::Entry(0).word()];
+        let record = [1_000_000, Tag::Engine.word(), Tag::Entry(0).word()];
         let mut told = 0;
         let fit = WORDS as u64 / 4;
         for _ in 0..fit + 10 {
@@ -232,8 +226,8 @@ mod tests {
     fn a_deep_stack_is_cut() {
         let mut record = Record::new(1);
         let pushed = (0..1000).filter(|_| record.push_frame(5)).count();
-        record.push(Mark::Cut.word());
-        record.push(Mark::Entry(0).word());
+        record.push(Tag::Cut.word());
+        record.push(Tag::Entry(0).word());
         assert_eq!((pushed, record.words().len()), (MOST_FRAMES, MOST_FRAMES + 3));
     }
 }

@@ -13,7 +13,9 @@ use super::message::{Headers, Request};
 use super::outbox::Leaving;
 use super::outgoing::IncomingResponse;
 use super::values::ErrorCode;
-use super::wire::{Framing, Lines, Piece, Pieces, WireLimits, read_response_head, request_head, write_body};
+use super::wire::{
+    BodyPart, BodyReader, Framing, Lines, WireLimits, read_response_head, request_head, write_body,
+};
 use crate::wasi::budget::Charge;
 use crate::wasi::fail::Fail;
 use crate::wasi2::answer::Teller;
@@ -164,7 +166,7 @@ fn of_write(error: &io::Error) -> ErrorCode {
 /// Passes on a response: short bodies as a whole, others as they come.
 fn receive(
     lines: &mut Lines<'_, impl io::BufRead>,
-    (status, headers, mut pieces): (u16, Headers, Pieces),
+    (status, headers, mut pieces): (u16, Headers, BodyReader),
     (mut charge, patience): (Charge, Duration),
     teller: &Teller<Told>,
 ) -> Result<(), ErrorCode> {
@@ -173,8 +175,8 @@ fn receive(
         let mut bytes = Vec::new();
         loop {
             match pieces.next(lines)? {
-                Piece::Bytes(more) => bytes.extend(more),
-                Piece::End(trailers) => {
+                BodyPart::Bytes(more) => bytes.extend(more),
+                BodyPart::End(trailers) => {
                     if !charge.grow(bytes.len()) {
                         return Err(ErrorCode::HttpResponseBodySize(Some(bytes.len() as u64)));
                     }
@@ -193,19 +195,19 @@ fn receive(
 /// Passes on a body as it comes, until the program reads no more.
 fn pass_on(
     lines: &mut Lines<'_, impl io::BufRead>,
-    mut pieces: Pieces,
+    mut pieces: BodyReader,
     mut sender: BodySender,
     patience: Duration,
 ) {
     loop {
         match pieces.next(lines) {
-            Ok(Piece::Bytes(bytes)) => {
+            Ok(BodyPart::Bytes(bytes)) => {
                 // A program may read as slowly as it likes, but it must.
                 if sender.send(&bytes, patience.max(USUAL)).is_err() {
                     return;
                 }
             }
-            Ok(Piece::End(trailers)) => return sender.end(Ok(trailers)),
+            Ok(BodyPart::End(trailers)) => return sender.end(Ok(trailers)),
             Err(error) => return sender.end(Err(error.into())),
         }
     }

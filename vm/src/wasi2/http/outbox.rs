@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::io::Errno;
 
 use super::message::Headers;
-use super::wire::Piece;
+use super::wire::BodyPart;
 use crate::wasi::OutputPipe;
 use crate::wasi::budget::Charge;
 use crate::wasi::host_file::HostFile;
@@ -209,9 +209,9 @@ impl Leaving {
     ///
     /// # Errors
     /// Fails if the program did not finish the body.
-    pub fn next(&mut self) -> io::Result<Piece> {
+    pub fn next(&mut self) -> io::Result<BodyPart> {
         if !self.first.is_empty() {
-            return Ok(Piece::Bytes(std::mem::take(&mut self.first)));
+            return Ok(BodyPart::Bytes(std::mem::take(&mut self.first)));
         }
         if let Some(way) = &mut self.way {
             let mut bytes = vec![0; AT_ONCE];
@@ -223,12 +223,12 @@ impl Leaving {
             };
             if len > 0 {
                 bytes.truncate(len);
-                return Ok(Piece::Bytes(bytes));
+                return Ok(BodyPart::Bytes(bytes));
             }
         }
         let mut out = self.of.lock();
         match out.state {
-            State::None | State::Finished => Ok(Piece::End(std::mem::take(&mut out.trailers))),
+            State::None | State::Finished => Ok(BodyPart::End(std::mem::take(&mut out.trailers))),
             State::Open | State::Broken => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }

@@ -7,7 +7,7 @@ use super::incoming::{IncomingRequest, StreamedResponse};
 use super::incoming_way::{Arriving, BodySender, arriving};
 use super::message::Request;
 use super::wire::{
-    Framing, Lines, Piece, Pieces, WireError, WireLimits, read_request_head, response_head, write_body,
+    BodyPart, BodyReader, Framing, Lines, WireError, WireLimits, read_request_head, response_head, write_body,
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -70,7 +70,7 @@ pub struct Incoming<'a, R> {
 pub struct IncomingPieces<'a, R> {
     lines: Lines<'a, R>,
     first: Vec<u8>,
-    pieces: Pieces,
+    pieces: BodyReader,
 }
 
 impl<R> std::fmt::Debug for Incoming<'_, R> {
@@ -105,8 +105,8 @@ pub fn read_incoming<'a, R: BufRead>(
             break Some(IncomingPieces { lines, first, pieces });
         }
         match pieces.next(&mut lines)? {
-            Piece::Bytes(bytes) => first.extend(bytes),
-            Piece::End(trailers) => {
+            BodyPart::Bytes(bytes) => first.extend(bytes),
+            BodyPart::End(trailers) => {
                 (request.body, request.trailers) = (first, trailers);
                 break None;
             }
@@ -122,8 +122,8 @@ impl<R: BufRead> IncomingPieces<'_, R> {
         let mut to = sent(to, &self.first, patience);
         loop {
             match self.pieces.next(&mut self.lines) {
-                Ok(Piece::Bytes(bytes)) => to = to.and_then(|to| sent(to, &bytes, patience)),
-                Ok(Piece::End(trailers)) => {
+                Ok(BodyPart::Bytes(bytes)) => to = to.and_then(|to| sent(to, &bytes, patience)),
+                Ok(BodyPart::End(trailers)) => {
                     if let Some(to) = to {
                         to.finish(Ok(trailers));
                     }
@@ -173,7 +173,7 @@ pub fn write_streamed(
     if method == "HEAD" || matches!(status, 100..200 | 204 | 304) {
         to.flush()?;
         // Nobody reads what the program writes.
-        while let Piece::Bytes(_) = body.next()? {}
+        while let BodyPart::Bytes(_) = body.next()? {}
         return Ok(keeps_alive);
     }
     write_body(to, framing == Framing::Chunked, || body.next())?;

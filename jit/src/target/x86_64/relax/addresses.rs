@@ -12,13 +12,13 @@ use iced_x86::{Code, Decoder, DecoderOptions, EncodingKind, Register};
 
 use super::effects::slot;
 use super::search::{Search, block_of, written};
-use super::{Encoded, Kind, Piece};
+use super::{CodeItem, Encoded, Kind};
 
 /// The number of instructions behind an address that are searched.
 const FARTHEST: usize = 16;
 
 /// Folds frame addresses into their users. `blocks` holds the starts of the basic blocks.
-pub(super) fn name(pieces: &mut [Piece], bytes: &[u8], blocks: &[u32]) {
+pub(super) fn name(pieces: &mut [CodeItem], bytes: &[u8], blocks: &[u32]) {
     for at in 0..pieces.len() {
         let is_code = matches!(pieces[at].kind, Kind::Plain { .. });
         if !is_code || !takes_address(&bytes[pieces[at].old as usize..]) {

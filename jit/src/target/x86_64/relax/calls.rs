@@ -16,13 +16,13 @@ use iced_x86::{Code, Instruction, OpAccess, OpKind, Register};
 
 use super::conventions::{DEAD_BEHIND_CALLS, PRESERVED};
 use super::search::{Search, block_of, written};
-use super::{Encoded, Kind, Piece, Registers};
+use super::{CodeItem, Encoded, Kind, Registers};
 
 /// The number of instructions before a call among which its address is searched.
 const FARTHEST: usize = 16;
 
 /// Merges the instructions that make up calls. `blocks` holds the starts of the basic blocks.
-pub(super) fn merge(pieces: &mut [Piece], bytes: &[u8], blocks: &[u32]) {
+pub(super) fn merge(pieces: &mut [CodeItem], bytes: &[u8], blocks: &[u32]) {
     for call in 0..pieces.len() {
         if pieces[call].kind != Kind::Call {
             continue;

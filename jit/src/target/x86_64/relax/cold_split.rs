@@ -1,7 +1,7 @@
 //! The cold part of a function, where it may lie apart from the hot part.
 
 use super::effects::Effect;
-use super::{Kind, Piece};
+use super::{CodeItem, Kind};
 
 /// A smaller cold part is not worth an address of its own.
 const LEAST: u32 = 64;
@@ -15,7 +15,7 @@ pub(super) struct ColdSplit {
 
 impl ColdSplit {
     /// Reports whether a piece holds a distance to the other part.
-    pub fn crosses(self, piece: &Piece) -> bool {
+    pub fn crosses(self, piece: &CodeItem) -> bool {
         let to = match piece.kind {
             Kind::Jump { to }
             | Kind::Branch { to, .. }
@@ -28,7 +28,7 @@ impl ColdSplit {
     }
 
     /// Returns the new place of that distance.
-    pub fn distance(self, piece: &Piece) -> Option<u32> {
+    pub fn distance(self, piece: &CodeItem) -> Option<u32> {
         let at = match piece.kind {
             Kind::Relative { at, .. } => at,
             Kind::Entry { .. } => 0,
@@ -39,7 +39,7 @@ impl ColdSplit {
 }
 
 /// Returns the start of the cold part, if there is one and control does not fall through into it.
-pub(super) fn begin(pieces: &[Piece], effects: &[Effect], cold: u32) -> Option<u32> {
+pub(super) fn begin(pieces: &[CodeItem], effects: &[Effect], cold: u32) -> Option<u32> {
     let first = pieces.partition_point(|piece| piece.old < cold);
     let last_hot = pieces[..first].iter().rposition(|piece| piece.kind != Kind::Nothing)?;
     let cold = pieces.get(first)?.old;

@@ -6,7 +6,7 @@ use iced_x86::{
 };
 
 use super::conventions::KEPT_OR_RESULT;
-use super::{Kind, Layout, Piece};
+use super::{CodeItem, Kind, Layout};
 
 /// A set of general registers, as bits by their numbers.
 pub(in crate::target::x86_64) type Registers = u16;
@@ -83,11 +83,11 @@ fn is_usual(number: u8) -> bool {
 }
 
 /// Returns the effects of pieces, in their order.
-pub(super) fn effects(pieces: &[Piece], bytes: &[u8], layout: &Layout<'_>) -> Vec<Effect> {
+pub(super) fn effects(pieces: &[CodeItem], bytes: &[u8], layout: &Layout<'_>) -> Vec<Effect> {
     let mut usage = InstructionInfoFactory::new();
     let mut decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
     let mut inst = Instruction::default();
-    let effect = |piece: &Piece| {
+    let effect = |piece: &CodeItem| {
         match &piece.kind {
             Kind::Plain { .. }
             | Kind::ShortNumber { .. }
@@ -119,7 +119,7 @@ pub(super) fn effects(pieces: &[Piece], bytes: &[u8], layout: &Layout<'_>) -> Ve
 }
 
 /// Reports whether a call neither reads nor changes any register.
-fn is_transparent(call: &Piece, layout: &Layout<'_>) -> bool {
+fn is_transparent(call: &CodeItem, layout: &Layout<'_>) -> bool {
     let at = layout.transparent_calls.partition_point(|&(_, end)| end <= call.old);
     layout.transparent_calls.get(at).is_some_and(|&(begin, _)| begin <= call.old)
 }

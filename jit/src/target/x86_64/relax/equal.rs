@@ -2,10 +2,10 @@
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
-use super::{Kind, Piece, Places};
+use super::{CodeItem, Kind, Places};
 
 /// Panics if an instruction differs from its original; decodes both versions anew.
-pub(super) fn assert_equal(pieces: &[Piece], old: &[u8], new: &[u8]) {
+pub(super) fn assert_equal(pieces: &[CodeItem], old: &[u8], new: &[u8]) {
     let places = Places { pieces };
     for piece in pieces.iter().filter(|piece| !matches!(piece.kind, Kind::Entry { .. } | Kind::Constants)) {
         let (before, after) = (decode(old, piece.old), decode(new, piece.new));

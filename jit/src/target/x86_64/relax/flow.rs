@@ -1,14 +1,14 @@
 //! The control flow between pieces.
 
 use super::effects::Effect;
-use super::{Kind, Piece, Places};
+use super::{CodeItem, Kind, Places};
 
 /// Pieces that run one after the other.
 #[derive(Debug)]
-pub(super) struct Straight {
+pub(super) struct BasicBlock {
     pub begin: usize,
     pub end: usize,
-    /// The indices of the straights that may run next, except along jump tables.
+    /// The indices of the blocks that may run next, except along jump tables.
     pub next: Vec<usize>,
     /// Whether any other code may run next.
     pub is_left: bool,
@@ -16,15 +16,15 @@ pub(super) struct Straight {
     pub is_target: bool,
 }
 
-/// Divides all code of a function into straights, in the order in which it lies. Its basic blocks and landings begin at
+/// Divides all code of a function into blocks, in the order in which it lies. Its basic blocks and landings begin at
 /// these old places.
-pub(super) fn straights(
-    pieces: &[Piece],
+pub(super) fn blocks(
+    pieces: &[CodeItem],
     effects: &[Effect],
     (blocks, landings): (&[u32], &[u32]),
-) -> Vec<Straight> {
+) -> Vec<BasicBlock> {
     let places = Places { pieces };
-    let is_data = |piece: &Piece| matches!(piece.kind, Kind::Entry { .. } | Kind::Constants);
+    let is_data = |piece: &CodeItem| matches!(piece.kind, Kind::Entry { .. } | Kind::Constants);
     let mut begins = vec![false; pieces.len() + 1];
     let mut mark = |at: usize| begins[at.min(pieces.len())] = true;
     mark(0);
@@ -70,7 +70,7 @@ pub(super) fn straights(
                 _ if effects[end - 1].goes_on => known([behind]),
                 _ => (Vec::new(), true),
             };
-            Straight { begin, end, next, is_left, is_target }
+            BasicBlock { begin, end, next, is_left, is_target }
         })
         .collect()
 }

@@ -2,7 +2,7 @@
 //!
 //! Cranelift does the same, but removing redundant moves empties blocks, which opens up more.
 
-use super::{Kind, Piece, Places};
+use super::{CodeItem, Kind, Places};
 
 /// Jumps to jumps may form a cycle.
 const FARTHEST: usize = 8;
@@ -10,7 +10,7 @@ const FARTHEST: usize = 8;
 /// Redirects each jump, each entry of a jump table, and each landing, from a removed piece to the next piece that is left: a
 /// removed piece may lie at the end of the hot part, and its successor in the layout need not be the code it ran into
 /// (`reach`). Required if any piece was removed.
-pub(super) fn settle(pieces: &mut [Piece], landings: &mut [u32]) {
+pub(super) fn settle(pieces: &mut [CodeItem], landings: &mut [u32]) {
     let live = Live::new(pieces);
     landings.iter_mut().for_each(|landing| *landing = live.place(pieces, *landing));
     for at in 0..pieces.len() {
@@ -26,7 +26,7 @@ pub(super) fn settle(pieces: &mut [Piece], landings: &mut [u32]) {
 
 /// Threads jumps; `cold` is the start of the cold part, and control does not fall through into it before or after. The
 /// caller guarantees that all jumps and landings lead to pieces that are left (`settle`); they still do afterwards.
-pub(super) fn thread(pieces: &mut [Piece], landings: &[u32], cold: u32) {
+pub(super) fn thread(pieces: &mut [CodeItem], landings: &[u32], cold: u32) {
     let live = Live::new(pieces);
     for at in 0..pieces.len() {
         match pieces[at].kind {
@@ -56,7 +56,7 @@ pub(super) fn thread(pieces: &mut [Piece], landings: &[u32], cold: u32) {
 }
 
 /// Follows the jumps from a place to the piece that is left at their end.
-fn end(pieces: &[Piece], live: &Live, mut to: u32) -> u32 {
+fn end(pieces: &[CodeItem], live: &Live, mut to: u32) -> u32 {
     let places = Places { pieces };
     for _ in 0..FARTHEST {
         match live.next(pieces, places.index(to)).map(|at| pieces[at].kind) {
@@ -72,7 +72,7 @@ fn end(pieces: &[Piece], live: &Live, mut to: u32) -> u32 {
 struct Live(Vec<usize>);
 
 impl Live {
-    fn new(pieces: &[Piece]) -> Live {
+    fn new(pieces: &[CodeItem]) -> Live {
         let mut live = vec![pieces.len(); pieces.len() + 1];
         for at in (0..pieces.len()).rev() {
             live[at] = if pieces[at].kind == Kind::Nothing { live[at + 1] } else { at };
@@ -81,7 +81,7 @@ impl Live {
     }
 
     /// Returns the first piece that is left, from `from` on.
-    fn next(&self, pieces: &[Piece], from: usize) -> Option<usize> {
+    fn next(&self, pieces: &[CodeItem], from: usize) -> Option<usize> {
         let mut at = *self.0.get(from)?;
         while pieces.get(at)?.kind == Kind::Nothing {
             at = self.0[at + 1];
@@ -90,18 +90,18 @@ impl Live {
     }
 
     /// Returns the start of the first piece that is left, from `place` on; `place` itself if there is none.
-    fn place(&self, pieces: &[Piece], place: u32) -> u32 {
+    fn place(&self, pieces: &[CodeItem], place: u32) -> u32 {
         self.next(pieces, Places { pieces }.index(place)).map_or(place, |at| pieces[at].old)
     }
 }
 
 /// Reports whether the next piece that is left belongs to the same part.
-fn is_same_part_behind(pieces: &[Piece], live: &Live, at: usize, cold: u32) -> bool {
+fn is_same_part_behind(pieces: &[CodeItem], live: &Live, at: usize, cold: u32) -> bool {
     live.next(pieces, at + 1).is_some_and(|behind| (pieces[behind].old < cold) == (pieces[at].old < cold))
 }
 
 /// Inverts a branch around a jump that is no jump target: returns the jump and the new branch.
-fn turned(pieces: &[Piece], live: &Live, targets: &[u32], at: usize) -> Option<(usize, Kind)> {
+fn turned(pieces: &[CodeItem], live: &Live, targets: &[u32], at: usize) -> Option<(usize, Kind)> {
     let Kind::Branch { condition, to } = pieces[at].kind else { return None };
     let jump = live.next(pieces, at + 1)?;
     let Kind::Jump { to: other } = pieces[jump].kind else { return None };

@@ -4,12 +4,12 @@
 //! passes treat a landing as a block that unknown code jumps to. The call itself counts as reading and writing all
 //! registers.
 
-use super::{Kind, Piece, Places};
+use super::{CodeItem, Kind, Places};
 use crate::code::Landing;
 
 /// Returns the old places of the landings, in their order; `None` if any of them is not where a basic block begins, or
 /// belongs to no call.
-pub(super) fn read(pieces: &[Piece], landings: &[Landing], blocks: &[u32]) -> Option<Vec<u32>> {
+pub(super) fn read(pieces: &[CodeItem], landings: &[Landing], blocks: &[u32]) -> Option<Vec<u32>> {
     let places = Places { pieces };
     let is_call = |end: u32| {
         let call = end.checked_sub(1).and_then(|inside| pieces.get(places.index(inside)));

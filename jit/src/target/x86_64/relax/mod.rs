@@ -104,8 +104,8 @@ fn relaxed(code: &mut MachineCode, layout: &Layout<'_>) -> Option<Vec<(u32, u32)
     }
     let mut effects = effects::effects(&pieces, &code.bytes, layout);
     if has(Pass::RedundantMoves) {
-        let straights = flow::straights(&pieces, &effects, (layout.blocks, &landings));
-        redundant_moves::leave_out(&mut pieces, &mut effects, &straights);
+        let blocks = flow::blocks(&pieces, &effects, (layout.blocks, &landings));
+        redundant_moves::leave_out(&mut pieces, &mut effects, &blocks);
     }
     jump_threading::settle(&mut pieces, &mut landings);
     if has(Pass::JumpThreading) {
@@ -144,7 +144,7 @@ fn relaxed(code: &mut MachineCode, layout: &Layout<'_>) -> Option<Vec<(u32, u32)
 
 /// An instruction, or data.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct CodeItem {
     /// The old place.
     old: u32,
     old_len: u32,
@@ -154,7 +154,7 @@ struct Piece {
     len: u32,
 }
 
-impl Piece {
+impl CodeItem {
     /// Replaces the piece by one that is no longer than its code.
     fn replace(&mut self, kind: Kind) {
         self.kind = kind;
@@ -226,7 +226,7 @@ impl Kind {
 
 /// Pieces, looked up by their old places.
 struct Places<'a> {
-    pieces: &'a [Piece],
+    pieces: &'a [CodeItem],
 }
 
 impl Places<'_> {
@@ -262,7 +262,7 @@ impl Places<'_> {
 }
 
 /// Writes the bytes of the pieces at their new places.
-fn write(pieces: &[Piece], old: &[u8]) -> Option<Vec<u8>> {
+fn write(pieces: &[CodeItem], old: &[u8]) -> Option<Vec<u8>> {
     let places = Places { pieces };
     let mut bytes: Vec<u8> = Vec::with_capacity(old.len());
     for piece in pieces {

@@ -2,7 +2,7 @@
 
 use super::cold_split::ColdSplit;
 use super::read::ENTRY;
-use super::{Kind, LINE, Piece, Places};
+use super::{CodeItem, Kind, LINE, Places};
 
 /// A round of a longer loop takes so long that its alignment does not matter.
 const LONGEST_LOOP: u32 = 2 * LINE;
@@ -33,8 +33,8 @@ pub(super) struct Aligned {
 
 impl Aligned {
     /// Finds the loops and targets to align. `cold` is where code begins whose layout is not its order of execution.
-    pub(super) fn new(pieces: &[Piece], cold: u32) -> Aligned {
-        let target = |piece: &Piece| match piece.kind {
+    pub(super) fn new(pieces: &[CodeItem], cold: u32) -> Aligned {
+        let target = |piece: &CodeItem| match piece.kind {
             Kind::Entry { to, .. } => Some(to),
             _ => None,
         };
@@ -56,14 +56,14 @@ impl Aligned {
 }
 
 /// Returns the first piece, and those that lie near behind it.
-fn near(pieces: &[Piece]) -> impl Iterator<Item = &Piece> {
+fn near(pieces: &[CodeItem]) -> impl Iterator<Item = &CodeItem> {
     pieces.iter().take_while(|piece| piece.old + piece.old_len - pieces[0].old <= LONGEST_LOOP)
 }
 
 /// Returns the last piece of the straight-line code that runs from a place, if that is short; else the first.
-fn last_of_row(pieces: &[Piece], place: u32) -> usize {
+fn last_of_row(pieces: &[CodeItem], place: u32) -> usize {
     let first = Places { pieces }.index(place);
-    let leaves = |piece: &Piece| matches!(piece.kind, Kind::Jump { .. } | Kind::TableJump);
+    let leaves = |piece: &CodeItem| matches!(piece.kind, Kind::Jump { .. } | Kind::TableJump);
     let len = near(&pieces[first..]).position(leaves);
     first + len.unwrap_or(0)
 }
@@ -87,7 +87,7 @@ fn inside(all: &[Loop], loops: &[Loop]) -> Vec<(usize, Loop)> {
 }
 
 /// Returns the small innermost loops without calls, in ascending order.
-fn innermost_loops(pieces: &[Piece], all: &[Loop]) -> Vec<Loop> {
+fn innermost_loops(pieces: &[CodeItem], all: &[Loop]) -> Vec<Loop> {
     let mut loops = all.to_vec();
     let headers: Vec<usize> = loops.iter().map(|&(header, _)| header).collect();
     loops.retain(|&(header, last)| {
@@ -106,12 +106,11 @@ fn innermost_loops(pieces: &[Piece], all: &[Loop]) -> Vec<Loop> {
 /// Returns the headers of interpreter loops, each with the jump through a table that follows soon: the dispatch between
 /// two instructions of the interpreter. Where a dispatch may lie in more lines than necessary, QuickJS takes 6% longer,
 /// and 12% with checks (measured on Zen 4).
-fn dispatches(pieces: &[Piece], all: &[Loop]) -> Vec<Loop> {
-    let jumps = |piece: &Piece| piece.kind == Kind::TableJump;
+fn dispatches(pieces: &[CodeItem], all: &[Loop]) -> Vec<Loop> {
+    let jumps = |piece: &CodeItem| piece.kind == Kind::TableJump;
     let dispatch = |&(header, last): &Loop| {
         let (start, inside) = (pieces[header].old, &pieces[header..=last]);
-        let leads_back =
-            |piece: &&Piece| matches!(piece.kind, Kind::Jump { to } | Kind::Branch { to, .. } if to == start);
+        let leads_back = |piece: &&CodeItem| matches!(piece.kind, Kind::Jump { to } | Kind::Branch { to, .. } if to == start);
         let jump = near(inside).position(jumps)?;
         let is_dispatch = inside.iter().filter(leads_back).count() >= MANY_WAYS_BACK;
         is_dispatch.then_some((header, header + jump))
@@ -120,10 +119,10 @@ fn dispatches(pieces: &[Piece], all: &[Loop]) -> Vec<Loop> {
 }
 
 /// Returns the loops: from the target of a back edge to the last jump back to it.
-fn loops(pieces: &[Piece], cold: u32) -> Vec<Loop> {
+fn loops(pieces: &[CodeItem], cold: u32) -> Vec<Loop> {
     let places = Places { pieces };
     let hot = pieces.iter().enumerate().take_while(|(_, piece)| piece.old < cold);
-    let back = |(last, piece): (usize, &Piece)| match piece.kind {
+    let back = |(last, piece): (usize, &CodeItem)| match piece.kind {
         Kind::Jump { to } | Kind::Branch { to, .. } if to <= piece.old => Some((places.index(to), last)),
         _ => None,
     };
@@ -134,14 +133,14 @@ fn loops(pieces: &[Piece], cold: u32) -> Vec<Loop> {
 }
 
 /// Chooses the length and the place of each piece.
-pub(super) fn place(pieces: &mut [Piece], aligned: &Aligned, apart: Option<ColdSplit>) {
+pub(super) fn place(pieces: &mut [CodeItem], aligned: &Aligned, apart: Option<ColdSplit>) {
     // The distance to the other part is not known yet.
     for piece in pieces.iter_mut().filter(|piece| apart.is_some_and(|apart| apart.crosses(piece))) {
         piece.len = piece.old_len;
     }
     let jumps: Vec<(usize, usize)> = {
         let places = Places { pieces };
-        let target = |(at, piece): (usize, &Piece)| match piece.kind {
+        let target = |(at, piece): (usize, &CodeItem)| match piece.kind {
             Kind::Jump { to } | Kind::Branch { to, .. } => Some((at, places.index(to))),
             _ => None,
         };
@@ -156,7 +155,7 @@ pub(super) fn place(pieces: &mut [Piece], aligned: &Aligned, apart: Option<ColdS
 }
 
 /// Lengthens the jumps that do not reach their targets, or all jumps; reports whether any was lengthened.
-fn grow(pieces: &mut [Piece], jumps: &[(usize, usize)], all: bool) -> bool {
+fn grow(pieces: &mut [CodeItem], jumps: &[(usize, usize)], all: bool) -> bool {
     let mut has_grown = false;
     for &(at, to) in jumps {
         let (piece, to) = (pieces[at], pieces[to].new);
@@ -169,7 +168,7 @@ fn grow(pieces: &mut [Piece], jumps: &[(usize, usize)], all: bool) -> bool {
     has_grown
 }
 
-fn put_in_a_row(pieces: &mut [Piece], aligned: &Aligned, apart: Option<ColdSplit>) {
+fn put_in_a_row(pieces: &mut [CodeItem], aligned: &Aligned, apart: Option<ColdSplit>) {
     let mut loops = aligned.loops.iter().peekable();
     let mut inside = aligned.inside.iter().peekable();
     let mut targets = aligned.targets.iter().peekable();
@@ -178,7 +177,7 @@ fn put_in_a_row(pieces: &mut [Piece], aligned: &Aligned, apart: Option<ColdSplit
         if let Some(apart) = apart.filter(|apart| apart.begin == pieces[index].old) {
             at = at.next_multiple_of(apart.align);
         }
-        let len = |range: &[Piece]| range.iter().map(|piece| piece.len).sum::<u32>();
+        let len = |range: &[CodeItem]| range.iter().map(|piece| piece.len).sum::<u32>();
         if let Some(&(_, last)) = targets.next_if(|&&(target, _)| target == pieces[index].old) {
             at = at.next_multiple_of(TARGET_ALIGN);
             at += padding_before(at, len(&pieces[index..=last]));

@@ -12,7 +12,7 @@ use std::fmt;
 
 use super::cold_split::ColdSplit;
 use super::effects::Effect;
-use super::{Kind, Piece, Places};
+use super::{CodeItem, Kind, Places};
 
 /// How control gets lost.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl fmt::Display for Lost {
 /// # Errors
 /// Returns the first piece at which control gets lost.
 pub(super) fn check(
-    pieces: &[Piece],
+    pieces: &[CodeItem],
     effects: &[Effect],
     (landings, apart): (&[u32], Option<ColdSplit>),
 ) -> Result<(), Lost> {
@@ -50,9 +50,9 @@ pub(super) fn check(
     if let Some(&landing) = landings.iter().find(|&&landing| !is_entered(landing)) {
         return Err(Lost::Landing(landing));
     }
-    let is_cold = |piece: &Piece| apart.is_some_and(|apart| piece.old >= apart.begin);
+    let is_cold = |piece: &CodeItem| apart.is_some_and(|apart| piece.old >= apart.begin);
     // The nearest remaining piece behind this one.
-    let mut behind: Option<&Piece> = None;
+    let mut behind: Option<&CodeItem> = None;
     for (piece, effect) in pieces.iter().zip(effects).rev() {
         if let Some(to) = target(piece)
             && !is_entered(to)
@@ -71,7 +71,7 @@ pub(super) fn check(
 }
 
 /// Returns the target of a jump or of a table entry.
-fn target(piece: &Piece) -> Option<u32> {
+fn target(piece: &CodeItem) -> Option<u32> {
     match piece.kind {
         Kind::Jump { to } | Kind::Branch { to, .. } | Kind::Entry { to, .. } => Some(to),
         _ => None,
@@ -79,6 +79,6 @@ fn target(piece: &Piece) -> Option<u32> {
 }
 
 /// Reports whether a piece is an instruction that is not removed.
-fn is_code(piece: &Piece) -> bool {
+fn is_code(piece: &CodeItem) -> bool {
     !matches!(piece.kind, Kind::Nothing | Kind::Entry { .. } | Kind::Constants)
 }

@@ -3,7 +3,7 @@
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
 
 use super::super::pinned::PADDING;
-use super::{Kind, Layout, Piece, Places};
+use super::{CodeItem, Kind, Layout, Places};
 use crate::options::Pass;
 
 /// Bytes of an entry of a jump table.
@@ -13,7 +13,7 @@ const LARGEST_ALIGN: usize = 64;
 
 /// Divides `bytes` into pieces; `None` if any of it is not understood. Data in the middle of code are recognised only
 /// by the code before them, so the reader must have found all jump tables that the compiler has written.
-pub(super) fn read(bytes: &[u8], layout: &Layout<'_>) -> Option<Vec<Piece>> {
+pub(super) fn read(bytes: &[u8], layout: &Layout<'_>) -> Option<Vec<CodeItem>> {
     let pieces = Vec::with_capacity(bytes.len() / 4);
     let is_shortened = layout.passes.has(Pass::Short);
     let constants = bytes.len() as u32;
@@ -37,7 +37,7 @@ pub(super) fn read(bytes: &[u8], layout: &Layout<'_>) -> Option<Vec<Piece>> {
 struct Reader<'a> {
     bytes: &'a [u8],
     layout: &'a Layout<'a>,
-    pieces: Vec<Piece>,
+    pieces: Vec<CodeItem>,
     /// The last jump table whose place an instruction has taken.
     table: Option<u32>,
     /// The number of jump tables read.
@@ -86,7 +86,7 @@ impl Reader<'_> {
             | Kind::Entry { .. }
             | Kind::Constants => old_len,
         };
-        self.pieces.push(Piece { old, old_len, kind, new: 0, len });
+        self.pieces.push(CodeItem { old, old_len, kind, new: 0, len });
     }
 
     /// Reports whether the code ends at `at`: nothing follows, or constants with zeros before them.

@@ -9,14 +9,14 @@
 //! 8(%rsp)`, with nothing that writes either in between.
 
 use super::effects::{ALL, Effect, Registers, WIDTH, What, overlap};
-use super::flow::Straight;
-use super::{Encoded, Kind, Piece};
+use super::flow::BasicBlock;
+use super::{CodeItem, Encoded, Kind};
 
 /// Larger functions are left as they are: the analysis grows faster than linearly with the number of pieces.
 const MOST_PIECES: usize = 1 << 17;
 
 /// Removes redundant moves.
-pub(super) fn leave_out(pieces: &mut [Piece], effects: &mut [Effect], straights: &[Straight]) {
+pub(super) fn leave_out(pieces: &mut [CodeItem], effects: &mut [Effect], blocks: &[BasicBlock]) {
     let uses_frame = |effect: &Effect| {
         matches!(effect.what, What::Load { .. } | What::Store { .. } | What::Address { .. })
     };
@@ -24,10 +24,10 @@ pub(super) fn leave_out(pieces: &mut [Piece], effects: &mut [Effect], straights:
         return;
     }
     // Dead loads go first: otherwise cold code, which makes copies for its own use, would come to depend on them.
-    leave_unread_out(pieces, effects, straights);
+    leave_unread_out(pieces, effects, blocks);
     let escapes = effects.iter().any(|effect| matches!(effect.what, What::Address { .. }));
     let known = Known { effects, escapes };
-    for (at, from) in known.not_needed(straights) {
+    for (at, from) in known.not_needed(blocks) {
         let other = from.zip(effects[at].destination());
         let (kind, effect) = match other {
             Some((from, to)) => (Kind::Encoded(Encoded::move_register(from, to)), Effect::moved(from, to)),
@@ -36,11 +36,11 @@ pub(super) fn leave_out(pieces: &mut [Piece], effects: &mut [Effect], straights:
         pieces[at].replace(kind);
         effects[at] = effect;
     }
-    leave_unread_out(pieces, effects, straights);
+    leave_unread_out(pieces, effects, blocks);
 }
 
-fn leave_unread_out(pieces: &mut [Piece], effects: &mut [Effect], straights: &[Straight]) {
-    for at in unread(effects, straights) {
+fn leave_unread_out(pieces: &mut [CodeItem], effects: &mut [Effect], blocks: &[BasicBlock]) {
+    for at in unread(effects, blocks) {
         pieces[at].replace(Kind::Nothing);
         effects[at] = Effect::NONE;
     }
@@ -58,20 +58,20 @@ struct Known<'a> {
 impl Known<'_> {
     /// Returns the copies whose destination already holds the value (`None`), and the loads of a value that another
     /// register holds, with that register.
-    fn not_needed(&self, straights: &[Straight]) -> Vec<(usize, Option<u8>)> {
+    fn not_needed(&self, blocks: &[BasicBlock]) -> Vec<(usize, Option<u8>)> {
         let mut held: Vec<Option<Held>> =
-            straights.iter().map(|straight| straight.is_target.then(Held::new)).collect();
-        let mut work: Vec<usize> = (0..straights.len()).filter(|&at| straights[at].is_target).collect();
-        // A straight that no known path reaches may be reached along other ones.
-        for first in 0..straights.len() {
+            blocks.iter().map(|block| block.is_target.then(Held::new)).collect();
+        let mut work: Vec<usize> = (0..blocks.len()).filter(|&at| blocks[at].is_target).collect();
+        // A block that no known path reaches may be reached along other ones.
+        for first in 0..blocks.len() {
             if held[first].is_none() {
                 held[first] = Some(Held::new());
                 work.push(first);
             }
-            while let Some(straight) = work.pop() {
-                let mut out = held[straight].clone().expect("it was reached");
-                (straights[straight].begin..straights[straight].end).for_each(|at| self.step(&mut out, at));
-                for &next in &straights[straight].next {
+            while let Some(block) = work.pop() {
+                let mut out = held[block].clone().expect("it was reached");
+                (blocks[block].begin..blocks[block].end).for_each(|at| self.step(&mut out, at));
+                for &next in &blocks[block].next {
                     if merge(&mut held[next], &out) {
                         work.push(next);
                     }
@@ -79,9 +79,9 @@ impl Known<'_> {
             }
         }
         let mut found = Vec::new();
-        for (straight, held) in straights.iter().zip(held) {
+        for (block, held) in blocks.iter().zip(held) {
             let mut held = held.expect("all are reached");
-            for at in straight.begin..straight.end {
+            for at in block.begin..block.end {
                 match self.effects[at].what {
                     What::Load { slot, to: register } | What::Store { slot, from: register }
                         if registers_of(&held, slot) >> register & 1 == 1 =>
@@ -161,23 +161,22 @@ fn merge(held: &mut Option<Held>, other: &Held) -> bool {
 }
 
 /// Returns the copies to registers that are dead.
-fn unread(effects: &[Effect], straights: &[Straight]) -> Vec<usize> {
-    // For each straight: the registers that it reads before writing them, without and with those that it does not
+fn unread(effects: &[Effect], blocks: &[BasicBlock]) -> Vec<usize> {
+    // For each block: the registers that it reads before writing them, without and with those that it does not
     // write.
-    let through =
-        |straight: &Straight, live| effects[straight.begin..straight.end].iter().rev().fold(live, before);
+    let through = |block: &BasicBlock, live| effects[block.begin..block.end].iter().rev().fold(live, before);
     let all: Vec<(Registers, Registers)> =
-        straights.iter().map(|straight| (through(straight, 0), through(straight, ALL))).collect();
-    let mut live: Vec<Registers> = vec![0; straights.len()];
-    let behind = |live: &[Registers], straight: &Straight| match straight.is_left {
+        blocks.iter().map(|block| (through(block, 0), through(block, ALL))).collect();
+    let mut live: Vec<Registers> = vec![0; blocks.len()];
+    let behind = |live: &[Registers], block: &BasicBlock| match block.is_left {
         true => ALL,
-        false => straight.next.iter().fold(0, |all, &next| all | live[next]),
+        false => block.next.iter().fold(0, |all, &next| all | live[next]),
     };
     let mut changed = true;
     while changed {
         changed = false;
-        for (index, straight) in straights.iter().enumerate().rev() {
-            let out = behind(&live, straight);
+        for (index, block) in blocks.iter().enumerate().rev() {
+            let out = behind(&live, block);
             let (read, not_written) = all[index];
             let before = read | out & not_written;
             changed |= before != live[index];
@@ -185,9 +184,9 @@ fn unread(effects: &[Effect], straights: &[Straight]) -> Vec<usize> {
         }
     }
     let mut found = Vec::new();
-    for straight in straights {
-        let mut live = behind(&live, straight);
-        for at in (straight.begin..straight.end).rev() {
+    for block in blocks {
+        let mut live = behind(&live, block);
+        for at in (block.begin..block.end).rev() {
             let effect = &effects[at];
             match effect.destination() {
                 Some(to) if live >> to & 1 == 0 => found.push(at),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register};
 
-use super::Piece;
+use super::CodeItem;
 
 /// Returns the beginning of the basic block that contains a place; `blocks` holds the starts of the blocks.
 pub(super) fn block_of(blocks: &[u32], place: u32) -> Option<u32> {
@@ -14,13 +14,13 @@ pub(super) fn block_of(blocks: &[u32], place: u32) -> Option<u32> {
 
 /// Decodes pieces as the original instructions.
 pub(super) struct Search<'a> {
-    pub pieces: &'a [Piece],
+    pub pieces: &'a [CodeItem],
     bytes: &'a [u8],
     usage: InstructionInfoFactory,
 }
 
 impl<'a> Search<'a> {
-    pub fn new(pieces: &'a [Piece], bytes: &'a [u8]) -> Search<'a> {
+    pub fn new(pieces: &'a [CodeItem], bytes: &'a [u8]) -> Search<'a> {
         Search { pieces, bytes, usage: InstructionInfoFactory::new() }
     }
 

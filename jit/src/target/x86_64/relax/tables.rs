@@ -15,7 +15,7 @@ use iced_x86::{Code, Instruction, OpKind, Register};
 
 use super::read::ENTRY;
 use super::search::{Search, block_of, written};
-use super::{Encoded, Kind, Piece};
+use super::{CodeItem, Encoded, Kind};
 
 /// The number of values of a byte.
 const BYTES: usize = 1 << 8;
@@ -24,7 +24,7 @@ const BYTES: usize = 1 << 8;
 type Targets = Vec<u32>;
 
 /// Moves the jump tables behind all else and shares equal ones; `blocks` holds the starts of the basic blocks.
-pub(super) fn share(pieces: &mut Vec<Piece>, bytes: &[u8], blocks: &[u32]) {
+pub(super) fn share(pieces: &mut Vec<CodeItem>, bytes: &[u8], blocks: &[u32]) {
     let tables = tables(pieces);
     if tables.is_empty() {
         return;
@@ -55,7 +55,7 @@ pub(super) fn share(pieces: &mut Vec<Piece>, bytes: &[u8], blocks: &[u32]) {
 }
 
 /// Returns all jump tables, by their places.
-fn tables(pieces: &[Piece]) -> BTreeMap<u32, Targets> {
+fn tables(pieces: &[CodeItem]) -> BTreeMap<u32, Targets> {
     let mut tables: BTreeMap<u32, Targets> = BTreeMap::new();
     for piece in pieces {
         if let Kind::Entry { table, to } = piece.kind {
@@ -69,7 +69,7 @@ struct Shared {
     /// The place of the next entry.
     next: u32,
     places: BTreeMap<Targets, u32>,
-    entries: Vec<Piece>,
+    entries: Vec<CodeItem>,
 }
 
 impl Shared {
@@ -80,7 +80,7 @@ impl Shared {
             let table = *next;
             for &to in targets {
                 let kind = Kind::Entry { table, to };
-                entries.push(Piece { old: *next, old_len: ENTRY, kind, new: 0, len: ENTRY });
+                entries.push(CodeItem { old: *next, old_len: ENTRY, kind, new: 0, len: ENTRY });
                 *next += ENTRY;
             }
             table
@@ -137,7 +137,7 @@ impl Search<'_> {
     fn is_byte(&mut self, range: Range<usize>, register: Register) -> bool {
         let Some(at) = self.last_write(range.clone(), register) else { return false };
         let loads = matches!(self.inst(at).code(), Code::Movzx_r32_rm8 | Code::Movzx_r64_rm8);
-        let is_call = |piece: &Piece| matches!(piece.kind, Kind::Call | Kind::EncodedCall(_));
+        let is_call = |piece: &CodeItem| matches!(piece.kind, Kind::Call | Kind::EncodedCall(_));
         // The instruction information does not include the registers that a call writes.
         loads && !self.pieces[at..range.end].iter().any(is_call)
     }

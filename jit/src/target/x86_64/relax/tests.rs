@@ -215,10 +215,10 @@ fn jumps_to_an_emptied_end_of_the_hot_part_lead_to_the_cold_part() {
 
 #[test]
 fn code_from_which_control_would_get_lost_is_known() {
-    let place = |old, kind| Piece { old, old_len: 1, kind, new: old, len: 1 };
+    let place = |old, kind| CodeItem { old, old_len: 1, kind, new: old, len: 1 };
     let plain = |old| place(old, Kind::Plain { padding: 0 });
-    let check = |pieces: &[Piece], apart: Option<u32>| {
-        let goes_on = |piece: &Piece| piece.kind != Kind::TableJump;
+    let check = |pieces: &[CodeItem], apart: Option<u32>| {
+        let goes_on = |piece: &CodeItem| piece.kind != Kind::TableJump;
         let effects = pieces.iter().map(|piece| Effect { goes_on: goes_on(piece), ..Effect::NONE });
         let apart = apart.map(|begin| ColdSplit { begin, align: 16 });
         reach::check(pieces, &effects.collect::<Vec<_>>(), (&[], apart))

@@ -39,12 +39,12 @@ pub(super) struct X86<'a> {
     pub is_pinned: bool,
     pub usage: RefCell<InstructionInfoFactory>,
     /// What is known if the old version is a [`reference`](super::reference).
-    pub reference: Option<Homes>,
+    pub reference: Option<Locations>,
 }
 
 /// The homes of values in a reference, which are locations behind all others, and the frame of its function.
 #[derive(Clone, Debug)]
-pub(super) struct Homes {
+pub(super) struct Locations {
     pub count: usize,
     pub shared_part: SharedPart,
     /// The arguments on the stack: their distances from the frame's top, and their homes.

@@ -64,7 +64,7 @@ fn length(value: &[u8]) -> Result<u64, WireError> {
 }
 
 /// A body that is read piece by piece.
-pub struct Pieces {
+pub struct BodyReader {
     state: State,
     limit: usize,
     /// The bytes that have been read.
@@ -85,23 +85,23 @@ enum State {
 }
 
 /// A part of a body.
-pub enum Piece {
+pub enum BodyPart {
     Bytes(Vec<u8>),
     /// There is no more; these are the trailers.
     End(Headers),
 }
 
-impl Pieces {
+impl BodyReader {
     /// # Errors
     /// Fails if the body is too long.
-    pub fn new(length: Length, limit: usize) -> Result<Pieces, WireError> {
+    pub fn new(length: Length, limit: usize) -> Result<BodyReader, WireError> {
         let state = match length {
             Length::Known(length) if length > limit as u64 => return Err(WireError::Body(limit)),
             Length::Known(length) => State::Known(length),
             Length::Chunked => State::ChunkLine,
             Length::Open => State::Open,
         };
-        Ok(Pieces { state, limit, total: 0 })
+        Ok(BodyReader { state, limit, total: 0 })
     }
 
     /// Returns the number of bytes that are left, if the message says it.
@@ -113,10 +113,10 @@ impl Pieces {
     ///
     /// # Errors
     /// Fails if the body is too long, incomplete, or has malformed chunks.
-    pub fn next(&mut self, lines: &mut Lines<'_, impl BufRead>) -> Result<Piece, WireError> {
+    pub fn next(&mut self, lines: &mut Lines<'_, impl BufRead>) -> Result<BodyPart, WireError> {
         loop {
             match self.state {
-                State::Over => return Ok(Piece::End(Headers::new())),
+                State::Over => return Ok(BodyPart::End(Headers::new())),
                 State::Known(0) => self.state = State::Over,
                 State::Chunk(0) => {
                     if !lines.chunk_line()?.is_empty() {
@@ -127,7 +127,7 @@ impl Pieces {
                 State::ChunkLine => match chunk_length(&lines.chunk_line()?)? {
                     0 => {
                         self.state = State::Over;
-                        return Ok(Piece::End(read_fields(lines)?));
+                        return Ok(BodyPart::End(read_fields(lines)?));
                     }
                     length if length > self.limit as u64 - self.total => {
                         return Err(WireError::Body(self.limit));
@@ -145,7 +145,7 @@ impl Pieces {
                         State::Known(_) => State::Known(left),
                         _ => State::Chunk(left),
                     };
-                    return Ok(Piece::Bytes(bytes));
+                    return Ok(BodyPart::Bytes(bytes));
                 }
                 State::Open => {
                     let bytes = lines.some(u64::MAX)?;
@@ -154,7 +154,7 @@ impl Pieces {
                         return Err(WireError::Body(self.limit));
                     }
                     if !bytes.is_empty() {
-                        return Ok(Piece::Bytes(bytes));
+                        return Ok(BodyPart::Bytes(bytes));
                     }
                     self.state = State::Over;
                 }
@@ -166,16 +166,16 @@ impl Pieces {
 /// Reads the rest of a body and its trailers.
 ///
 /// # Errors
-/// Fails as [`Pieces::next`] does.
+/// Fails as [`BodyReader::next`] does.
 pub fn read_rest(
     lines: &mut Lines<'_, impl BufRead>,
-    pieces: &mut Pieces,
+    pieces: &mut BodyReader,
 ) -> Result<(Vec<u8>, Headers), WireError> {
     let mut body = Vec::new();
     loop {
         match pieces.next(lines)? {
-            Piece::Bytes(bytes) => body.extend(bytes),
-            Piece::End(trailers) => return Ok((body, trailers)),
+            BodyPart::Bytes(bytes) => body.extend(bytes),
+            BodyPart::End(trailers) => return Ok((body, trailers)),
         }
     }
 }

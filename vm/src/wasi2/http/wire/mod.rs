@@ -14,7 +14,7 @@ mod write;
 
 use std::io::{BufRead, Write};
 
-pub use body::{Piece, Pieces};
+pub use body::{BodyPart, BodyReader};
 pub use head::{is_token, is_value};
 pub use lines::{Lines, WireError, WireLimits};
 pub use write::{Framing, request_head, response_head, write_body, write_request, write_response};
@@ -40,7 +40,7 @@ pub struct RequestHead {
     pub keeps_alive: bool,
     /// Whether the peer knows chunks.
     pub is_1_1: bool,
-    pub body: Pieces,
+    pub body: BodyReader,
 }
 
 /// Reads the head of a request; `None` if the connection ends before one begins. A client that expects permission to
@@ -57,7 +57,7 @@ pub fn read_request_head(
     let headers = read_fields(lines)?;
     let (authority, path_with_query) = line.target(&headers)?;
     let length = Length::of_request(&headers)?;
-    let body = Pieces::new(length, lines.limits.body)?;
+    let body = BodyReader::new(length, lines.limits.body)?;
     if line.is_1_1 && length != Length::Known(0) && has_word(&headers, "expect", "100-continue") {
         reply.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").and_then(|()| reply.flush())?;
     }
@@ -94,7 +94,7 @@ pub fn read_request(
 pub fn read_response_head(
     lines: &mut Lines<'_, impl BufRead>,
     method: &str,
-) -> Result<(u16, Headers, Pieces), WireError> {
+) -> Result<(u16, Headers, BodyReader), WireError> {
     loop {
         let line = lines.first()?.ok_or(WireError::Incomplete)?;
         let status = status_line(&line)?;
@@ -107,7 +107,7 @@ pub fn read_response_head(
         }
         let has_none = method == "HEAD" || matches!(status, 204 | 304);
         let length = if has_none { Length::Known(0) } else { Length::of_response(&headers)? };
-        let body = Pieces::new(length, lines.limits.body)?;
+        let body = BodyReader::new(length, lines.limits.body)?;
         return Ok((status, headers, body));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::body::Piece;
+use super::body::BodyPart;
 use crate::wasi2::http::message::{Headers, Request, Response};
 
 /// Fields about the encoding of the body, which this module sets itself.
@@ -103,22 +103,22 @@ pub fn request_head(request: &Request, framing: Framing) -> Vec<u8> {
 pub fn write_body(
     to: &mut impl Write,
     is_chunked: bool,
-    mut next: impl FnMut() -> io::Result<Piece>,
+    mut next: impl FnMut() -> io::Result<BodyPart>,
 ) -> io::Result<()> {
     loop {
         match next()? {
-            Piece::Bytes(bytes) if is_chunked => {
+            BodyPart::Bytes(bytes) if is_chunked => {
                 to.write_all(&[format!("{:x}\r\n", bytes.len()).as_bytes(), &bytes, b"\r\n"].concat())?;
             }
-            Piece::Bytes(bytes) => to.write_all(&bytes)?,
-            Piece::End(trailers) if is_chunked => {
+            BodyPart::Bytes(bytes) => to.write_all(&bytes)?,
+            BodyPart::End(trailers) if is_chunked => {
                 let mut out = b"0\r\n".to_vec();
                 fields(&mut out, &trailers, &OF_CONNECTION);
                 out.extend(b"\r\n");
                 to.write_all(&out)?;
                 return to.flush();
             }
-            Piece::End(_) => return to.flush(),
+            BodyPart::End(_) => return to.flush(),
         }
         to.flush()?;
     }

@@ -1,7 +1,7 @@
 //! Calls that an exception may leave.
 //!
 //! The call is that of any other call. Behind it stands the way to the block where it returns, and behind that the
-//! landing, which is the way to the block of the handler. Homes keep what they hold across both; registers do not, not
+//! landing, which is the way to the block of the handler. Locations keep what they hold across both; registers do not, not
 //! even callee-saved ones: so those are copied to homes where the function begins, and back where it ends.
 
 use cranelift_codegen::ir::{

@@ -21,7 +21,7 @@ enum Use {
     Everywhere,
 }
 
-pub(super) struct Homes {
+pub(super) struct Locations {
     all: SecondaryMap<Value, Option<u32>>,
     count: usize,
     /// The homes of the caller's registers.
@@ -58,9 +58,9 @@ pub(super) fn needed(func: &Function) -> HashSet<Inst> {
     needed
 }
 
-impl Homes {
+impl Locations {
     /// Gives each value its home. The operands of `fused` comparisons are used where the comparison's result is.
-    pub fn new(func: &Function, fused: &HashSet<Inst>) -> Homes {
+    pub fn new(func: &Function, fused: &HashSet<Inst>) -> Locations {
         let mut uses: SecondaryMap<Value, Use> = SecondaryMap::new();
         for block in func.layout.blocks() {
             // Other blocks write the parameters.
@@ -75,13 +75,13 @@ impl Homes {
                 }
             }
         }
-        Homes::assign(func, &uses)
+        Locations::assign(func, &uses)
     }
 
-    fn assign(func: &Function, uses: &SecondaryMap<Value, Use>) -> Homes {
+    fn assign(func: &Function, uses: &SecondaryMap<Value, Use>) -> Locations {
         let callers = if has_landings(func) { 0..KEPT.len() as u32 } else { 0..0 };
         let count = callers.len();
-        let mut homes = Homes { all: SecondaryMap::new(), count, callers, scratch: 0 };
+        let mut homes = Locations { all: SecondaryMap::new(), count, callers, scratch: 0 };
         let is_home = |&value: &Value| {
             let made = func.dfg.value_def(value).inst().is_some_and(|inst| is_remade(func, inst));
             !made && uses[value] != Use::Nowhere

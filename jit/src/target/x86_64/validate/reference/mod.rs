@@ -50,7 +50,7 @@ use super::report;
 use crate::abi::store_context;
 use crate::code::{METRICS_SLOT, MachineCode, Origins, PATH_SLOT, RECORD_SLOT, VMCTX_SLOT};
 use crate::validate::{SharedPart, walk};
-use homes::Homes;
+use homes::Locations;
 use listing::{Code, Label};
 
 /// What the single-pass code generator says of its code. Nothing of it is trusted.
@@ -165,7 +165,7 @@ struct Reader<'a> {
     fused: HashSet<Inst>,
     /// Instructions without which something would be different.
     needed: HashSet<Inst>,
-    homes: Homes,
+    homes: Locations,
     conventions: Conventions,
     code: Code,
     blocks: HashMap<Block, Label>,
@@ -180,7 +180,7 @@ struct Reader<'a> {
 struct Read {
     image: Image,
     conventions: Conventions,
-    homes: super::machine::Homes,
+    homes: super::machine::Locations,
     blocks: HashMap<Block, u32>,
     joins: HashMap<Inst, u32>,
 }
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
             slots,
             is_pinned,
             claims,
-            homes: Homes::new(func, &fused),
+            homes: Locations::new(func, &fused),
             fused,
             needed: homes::needed(func),
             conventions: Conventions::exact(func),
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
         };
         let blocks = places(&self.blocks, &self.code);
         let joins = self.joins.iter().map(|(&inst, &label)| (inst, self.code.place(label))).collect();
-        let homes = super::machine::Homes {
+        let homes = super::machine::Locations {
             count: self.homes.count(),
             shared_part: self.slots.shared_part(),
             on_stack: self.parameters_on_stack(),

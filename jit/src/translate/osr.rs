@@ -1,6 +1,6 @@
 //! On-stack replacement (OSR): a frame continues in another version of its function.
 //!
-//! The version that is left stores locals and operands into the store's transfer buffer, and its path register into the
+//! The version that is left stores locals and operands into the store's OSR buffer, and its path register into the
 //! store's context, and tail-calls the other version, which loads them and jumps to the node where it resumes. Nothing
 //! can happen in between, so one buffer per store suffices.
 
@@ -37,8 +37,8 @@ impl Translator<'_> {
         let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
         let block = self.builder.ins().iconst(types::I32, i64::from(self.block));
         let version = self.builtin(Builtin::Promote, &[func, block]);
-        if self.can_transfer() {
-            self.transfer_if_ready(version);
+        if self.can_osr() {
+            self.osr_if_ready(version);
         }
         if is_measuring {
             self.start_metrics();
@@ -48,7 +48,7 @@ impl Translator<'_> {
         self.builder.switch_to_block(go_on);
     }
 
-    fn transfer_if_ready(&mut self, version: Value) {
+    fn osr_if_ready(&mut self, version: Value) {
         let (leave, stay) = (self.builder.create_block(), self.builder.create_block());
         let to = self.builder.append_block_param(leave, types::I64);
         self.builder.ins().brif(version, leave, &[version.into()], stay, &[]);
@@ -69,12 +69,12 @@ impl Translator<'_> {
 
     /// Reports whether a frame in the current block can continue in another version: at a loop header, with a state
     /// that fits into the buffer.
-    fn can_transfer(&self) -> bool {
+    fn can_osr(&self) -> bool {
         self.cfg.can_resume(self.block)
     }
 
     /// Continues in a version that counts nothing, or something else.
-    pub(super) fn transfer_to(&mut self, version: Value) {
+    pub(super) fn osr_to(&mut self, version: Value) {
         let state = self.live_state();
         self.store_values(state);
         let ty = self.env.info.func_type(self.cfg.func);
@@ -99,7 +99,7 @@ impl Translator<'_> {
     /// Continues in a version that counts the same.
     fn continue_in(&mut self, version: Value) {
         self.pass_counting();
-        self.transfer_to(version);
+        self.osr_to(version);
     }
 
     /// Passes on the frame's profiling state.
@@ -108,8 +108,8 @@ impl Translator<'_> {
         if self.options.contexts {
             self.pass_record();
         }
-        self.transfer_path();
-        self.transfer_metrics();
+        self.hand_over_path();
+        self.hand_over_metrics();
     }
 
     /// Calls the code in which the frame continues, and returns its results to the caller: that of the machine frame,
@@ -142,13 +142,13 @@ impl Translator<'_> {
         self.options.capture_state || self.cfg.liveness.is_live_behind(self.block, local)
     }
 
-    /// Stores locals, then operands, into the transfer buffer, as many as fit.
+    /// Stores locals, then operands, into the OSR buffer, as many as fit.
     pub(super) fn store_state(&mut self) {
         let state = self.state_of((0..self.cfg.locals.len()).collect());
         self.store_values(state);
     }
 
-    /// Returns the live values with their offsets in the transfer buffer.
+    /// Returns the live values with their offsets in the OSR buffer.
     pub(super) fn live_state(&mut self) -> Vec<(i32, Value)> {
         let locals = self.cfg.locals.len();
         let wanted = match self.options.capture_state {
@@ -158,29 +158,29 @@ impl Translator<'_> {
         self.state_of(wanted)
     }
 
-    /// Returns these locals, and the operands, with their offsets in the transfer buffer.
+    /// Returns these locals, and the operands, with their offsets in the OSR buffer.
     fn state_of(&mut self, wanted: Vec<usize>) -> Vec<(i32, Value)> {
         let locals = self.cfg.locals.len();
         let mut state: Vec<(usize, Value)> =
             wanted.into_iter().map(|local| (local, self.read_local(local as u32))).collect();
         let operands = self.stack.height() as usize;
         state.extend((locals..).zip(self.top(operands)));
-        let fit = state.into_iter().filter(|&(place, _)| place < store_context::TRANSFER_VALUES as usize);
+        let fit = state.into_iter().filter(|&(place, _)| place < store_context::OSR_VALUES as usize);
         fit.map(|(place, value)| (place as i32 * value::SIZE as i32, value)).collect()
     }
 
     fn store_values(&mut self, state: Vec<(i32, Value)>) {
-        let buffer = self.transfer_buffer();
+        let buffer = self.osr_buffer();
         for (place, value) in state {
             self.builder.ins().store(MemFlagsData::trusted(), value, buffer, place);
         }
     }
 
-    fn transfer_buffer(&mut self) -> Value {
+    fn osr_buffer(&mut self) -> Value {
         // Loaded rather than constant: constants would be hoisted out of an enclosing loop, where they cost registers.
         let trusted = MemFlagsData::trusted();
         let store = self.builder.ins().load(types::I64, trusted, self.vmctx, vmctx::STORE);
-        self.builder.ins().load(types::I64, trusted, store, store_context::TRANSFER)
+        self.builder.ins().load(types::I64, trusted, store, store_context::OSR_BUFFER)
     }
 
     /// Translates the entry of a version that resumes: loads locals and operands, and continues at node 0.
@@ -196,10 +196,10 @@ impl Translator<'_> {
         self.go_to(0);
     }
 
-    /// Loads the state of a frame at the entry of `block` from the transfer buffer: operands, and the locals that are
+    /// Loads the state of a frame at the entry of `block` from the OSR buffer: operands, and the locals that are
     /// wanted.
     pub(super) fn load_state(&mut self, block: u32, is_wanted: impl Fn(&Self, usize) -> bool) {
-        let buffer = self.transfer_buffer();
+        let buffer = self.osr_buffer();
         let locals = self.cfg.locals.len();
         for local in 0..locals {
             if is_wanted(self, local) {
@@ -212,7 +212,7 @@ impl Translator<'_> {
         let operands = self.cfg.stacks.types(self.cfg.blocks[block as usize].stack);
         // An enclosing loop may have more operands than the loop that the frame is entering; the frame has none of the
         // extra ones.
-        let fit = (store_context::TRANSFER_VALUES as usize).saturating_sub(locals);
+        let fit = (store_context::OSR_VALUES as usize).saturating_sub(locals);
         for (depth, &ty) in operands.iter().enumerate().take(fit) {
             let value = self.take_value(buffer, locals + depth, clif_type(ty));
             self.define_operand(depth as u32, value);

@@ -10,29 +10,29 @@ use wprof_jit::abi::{store_context, value};
 
 use crate::runtime::instances::abi::VmValue;
 
-const SIZE: usize = store_context::TRANSFER_VALUES as usize * value::SIZE as usize;
+const SIZE: usize = store_context::OSR_VALUES as usize * value::SIZE as usize;
 
 /// The OSR buffer. It takes no memory until it is used. Code reads only what has been written to it for that code, so
 /// stores of an engine may have it one after the other.
 #[derive(Debug)]
-pub struct TransferBuffer(NonNull<VmValue>);
+pub struct OsrBuffer(NonNull<VmValue>);
 
 // SAFETY: the buffer owns the memory alone. Only machine code of the store that owns it accesses the memory, and
 // the store's own methods while no machine code runs.
-unsafe impl Send for TransferBuffer {}
+unsafe impl Send for OsrBuffer {}
 // SAFETY: as for `Send`; methods with a shared reference only read.
-unsafe impl Sync for TransferBuffer {}
+unsafe impl Sync for OsrBuffer {}
 
-impl TransferBuffer {
-    /// Creates a buffer of `TRANSFER_VALUES` values.
+impl OsrBuffer {
+    /// Creates a buffer of `OSR_VALUES` values.
     ///
     /// # Errors
     /// Returns an error if the system has no address space for the buffer.
-    pub fn new() -> std::io::Result<TransferBuffer> {
+    pub fn new() -> std::io::Result<OsrBuffer> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh mapping at an address that the kernel chooses disturbs nothing.
         let base = unsafe { mmap_anonymous(ptr::null_mut(), SIZE, access, MapFlags::PRIVATE)? };
-        Ok(TransferBuffer(NonNull::new(base.cast()).expect("the kernel does not map page 0")))
+        Ok(OsrBuffer(NonNull::new(base.cast()).expect("the kernel does not map page 0")))
     }
 
     /// Returns the address that machine code writes to and reads from.
@@ -41,7 +41,7 @@ impl TransferBuffer {
     }
 }
 
-impl Drop for TransferBuffer {
+impl Drop for OsrBuffer {
     fn drop(&mut self) {
         // SAFETY: `new` mapped it with this size; only machine code of the store that owns it knows the address.
         let _ = unsafe { munmap(self.0.as_ptr().cast(), SIZE) };
