@@ -168,6 +168,7 @@ impl<'a, 'p> Writer<'a, 'p> {
         part: Option<Part>,
     ) -> Self {
         let Annotated { view, function, is_counted, code, sources } = annotated;
+        let time = time.filter(FunctionTime::has_own);
         let (counts, ops) = (function.block_counts(), function.block_ops());
         let largest = counts.iter().copied().max().unwrap_or(0);
         let width = grouped(largest).len().max(9);

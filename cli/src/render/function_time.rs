@@ -49,6 +49,11 @@ impl FunctionTime {
         )
     }
 
+    /// Reports whether the function itself was sampled, rather than only what it calls.
+    pub fn has_own(&self) -> bool {
+        self.own.samples > 0
+    }
+
     /// Formats the time of a range of code, coloured by its share of the function's; empty if it was never sampled.
     pub fn within(&self, code: Range<u32>) -> Span {
         let sum = match code.is_empty() {
