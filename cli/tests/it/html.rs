@@ -120,6 +120,19 @@ fn pages_of_all_kinds_of_profiles_work_in_a_browser() {
     }
 }
 
+/// What people ask first: at which line of theirs the time goes.
+#[test]
+fn the_first_finding_is_the_line_that_takes_most_time() {
+    let folder = Folder::new();
+    let (profile, page) = (folder.path("c.wprof"), folder.path("c.html"));
+    wprof(&["run", "-q", "--rate", "1000", "-o", &profile, &program("planted/columns")]).succeeded();
+    wprof(&["report", &profile, "--html", &page]).succeeded();
+    let Some(document) = works(&page) else { return };
+    let (_, findings) = document.split_once("aria-label=\"Findings\"").expect("something stands out");
+    let first = findings.split("</li>").next().expect("a first one");
+    assert!(first.contains("of the time is at <code>columns.cpp:15"), "{first}");
+}
+
 #[test]
 fn owners_are_those_of_the_files() {
     let folder = Folder::new();

@@ -15,7 +15,7 @@ function showOverview(view) {
 
 // What stands out, in a sentence each.
 function findings() {
-  const found = [trapped(), heaviestFunction(), heaviestCaller(), hottestLoop(), mostCalledHost(), overview.collector, largestChange()].filter(Boolean);
+  const found = [trapped(), heaviestLine(), heaviestFunction(), heaviestCaller(), hottestLoop(), mostCalledHost(), overview.collector, largestChange()].filter(Boolean);
   return found.length === 0 ? null : element("ul", { class: "findings panel", "aria-label": "Findings" },
     found.map((sentence) => element("li", {}, sentence)));
 }
@@ -27,6 +27,13 @@ const portion = (name) => `${name} ${name === "time" ? "is" : "are"}`;
 function trapped() {
   const found = overview.runs.find((run) => run.trap);
   return found ? [element("b", { class: "bad" }, "The program trapped"), `: ${found.trap}.`] : null;
+}
+
+// Whose line it is matters more than in whose function the processor was: so it comes first.
+function heaviestLine() {
+  const [found] = overview.lines;
+  if (!found || MAIN.name !== "time" || share(found.own_ns, overview.time.time_ns) < NOTABLE) return null;
+  return [element("b", {}, percent(found.own_ns, overview.time.time_ns)), " of the time is at ", element("code", {}, found.place), "."];
 }
 
 function heaviestFunction() {
