@@ -1,5 +1,6 @@
 //! `wprof annotate`: shows one function with its counts.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
@@ -70,10 +71,13 @@ pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
             .context("this is a sample, and the function may have run outside its bursts: `wprof run --exact` counts everything")?,
         None => found?,
     };
-    let counted = profile.function(found.index);
-    let idle = || module.idle_function(found.index).map_err(anyhow::Error::msg);
-    let uncounted = counted.is_none().then(idle).transpose()?;
-    let function = counted.or(uncounted.as_ref()).context("the function did not run")?;
+    let function = match profile.function(found.index) {
+        Some(counted) => Cow::Borrowed(counted),
+        // Only the timer found it.
+        None => Cow::Owned(module.idle_function(found.index).map_err(modules::failure)?),
+    };
+    let is_counted = matches!(function, Cow::Borrowed(_));
+    let function = &*function;
     let view = View::new(&profile, Some(&module));
     let (code, sources) = (disassembly::of_function(&module, found.index)?, Sources::new(&path));
     let mut page = Page::new(Screen::new(io::stdout(), color));
@@ -82,10 +86,7 @@ pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
             let path = numbered_path(function, id)?;
             path_annotation::write(&mut page, AnnotatedPath { view, function, id, path, code, sources });
         }
-        None => {
-            let is_counted = counted.is_some();
-            annotation::write(&mut page, Annotated { view, function, is_counted, code, sources });
-        }
+        None => annotation::write(&mut page, Annotated { view, function, is_counted, code, sources }),
     }
     output::print(&page.into_text())
 }

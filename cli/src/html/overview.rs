@@ -279,15 +279,13 @@ impl Before {
 }
 
 fn threads(profile: &Profile) -> Vec<ThreadShape> {
-    let is_counted = profile.sampled().is_none() && !profile.functions.is_empty();
-    let mut all: Vec<&ThreadProfile> = profile.threads.iter().filter(|_| profile.has_threads()).collect();
-    all.sort_by_key(|thread| (std::cmp::Reverse(thread.cpu_ns), thread.number));
+    let is_counted = threads::are_counted(profile);
     let shape = |thread: &ThreadProfile| ThreadShape {
         name: threads::name(thread),
         cpu_ns: thread.cpu_ns,
         ops: is_counted.then(|| thread.ops()),
     };
-    all.into_iter().map(shape).collect()
+    threads::heaviest_first(profile).into_iter().map(shape).collect()
 }
 
 fn host_calls(profile: &Profile) -> Vec<Total> {

@@ -35,11 +35,11 @@ pub struct Annotated<'a> {
 }
 
 /// Writes the function.
-pub fn write(page: &mut Page, annotated: Annotated<'_>) {
+pub fn write(page: &mut Page, mut annotated: Annotated<'_>) {
     let time = FunctionTime::new(annotated.view.profile, annotated.function.index);
     write_head(page, &annotated, time.as_ref());
-    let code = annotated.code.clone();
-    let mut writer = Writer::new(page, annotated, time, None);
+    let code = std::mem::take(&mut annotated.code);
+    let mut writer = Writer::new(page, annotated, &code, time, None);
     for line in &code {
         writer.line(line);
     }
@@ -48,11 +48,15 @@ pub fn write(page: &mut Page, annotated: Annotated<'_>) {
 
 /// Writes the instructions of a function at some offsets, ascending, where the source function `inlined` is inlined, with
 /// the lines of that; returns the source files.
-pub fn write_part(page: &mut Page, annotated: Annotated<'_>, (inlined, offsets): (&str, &[u32])) -> Sources {
+pub fn write_part(
+    page: &mut Page,
+    mut annotated: Annotated<'_>,
+    (inlined, offsets): (&str, &[u32]),
+) -> Sources {
     let time = FunctionTime::new(annotated.view.profile, annotated.function.index);
-    let code = annotated.code.clone();
+    let code = std::mem::take(&mut annotated.code);
     let part = Part { inlined: inlined.to_owned(), ..Part::default() };
-    let mut writer = Writer::new(page, annotated, time, Some(part));
+    let mut writer = Writer::new(page, annotated, &code, time, Some(part));
     for line in &code {
         match line.offset {
             Some(offset) if offsets.binary_search(&offset).is_ok() => writer.line(line),
@@ -164,10 +168,11 @@ impl<'a, 'p> Writer<'a, 'p> {
     fn new(
         page: &'p mut Page,
         annotated: Annotated<'a>,
+        code: &[Line],
         time: Option<FunctionTime>,
         part: Option<Part>,
     ) -> Self {
-        let Annotated { view, function, is_counted, code, sources } = annotated;
+        let Annotated { view, function, is_counted, sources, .. } = annotated;
         let time = time.filter(FunctionTime::has_own);
         let (counts, ops) = (function.block_counts(), function.block_ops());
         let largest = counts.iter().copied().max().unwrap_or(0);
@@ -201,7 +206,7 @@ impl<'a, 'p> Writer<'a, 'p> {
             tries,
         };
         if writer.time.is_some() {
-            writer.find_starts(&code);
+            writer.find_starts(code);
         }
         writer
     }

@@ -13,8 +13,7 @@ const MOST: usize = 16;
 /// Returns the threads that took the most processor time; empty if the profile tells no threads apart.
 pub fn table(profile: &Profile) -> Table {
     let has_samples = profile.threads.iter().any(|thread| thread.sampled().is_some());
-    // Bursts of a thread are too few to compare threads by them.
-    let is_counted = profile.sampled().is_none() && !profile.functions.is_empty();
+    let is_counted = are_counted(profile);
     let column = |name, is_there: bool| (if is_there { name } else { "" }, Side::Right);
     let mut table = Table::new(&[
         ("time", Side::Right),
@@ -24,13 +23,8 @@ pub fn table(profile: &Profile) -> Table {
         column("calls", is_counted),
         ("thread", Side::Left),
     ]);
-    if !profile.has_threads() {
-        return table;
-    }
     let all = profile.threads.iter().map(|thread| thread.cpu_ns).fold(0, u64::saturating_add);
-    let mut threads: Vec<&ThreadProfile> = profile.threads.iter().collect();
-    threads.sort_by_key(|thread| (std::cmp::Reverse(thread.cpu_ns), thread.number));
-    for thread in threads.iter().take(MOST) {
+    for thread in heaviest_first(profile).into_iter().take(MOST) {
         let counted = |figure: u64| plain(if is_counted { grouped(figure) } else { String::new() });
         let samples = thread.sampled().map(|Timed { samples, .. }| grouped(samples)).unwrap_or_default();
         table.row(vec![
@@ -43,6 +37,18 @@ pub fn table(profile: &Profile) -> Table {
         ]);
     }
     table
+}
+
+/// Returns the threads, those with most processor time first; none if the profile tells no threads apart.
+pub fn heaviest_first(profile: &Profile) -> Vec<&ThreadProfile> {
+    let mut all: Vec<&ThreadProfile> = profile.threads.iter().filter(|_| profile.has_threads()).collect();
+    all.sort_by_key(|thread| (std::cmp::Reverse(thread.cpu_ns), thread.number));
+    all
+}
+
+/// Reports whether threads can be compared by their counts: bursts of a thread are too few.
+pub fn are_counted(profile: &Profile) -> bool {
+    profile.sampled().is_none() && !profile.functions.is_empty()
 }
 
 /// Returns the display name of a thread.

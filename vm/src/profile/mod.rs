@@ -14,7 +14,6 @@ mod time;
 mod timeline;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use hashbrown::HashMap;
 use wprof_jit::cfg::{Block, Cfg, End, Target, ops_executed};
@@ -33,6 +32,7 @@ use wprof_profiler::{
 use crate::module::ModuleInner;
 use crate::runtime::control::host::HostHead;
 use crate::runtime::counts::metrics::Measured;
+use crate::runtime::counts::running_time::nanoseconds;
 use crate::runtime::counts::unfinished::{Stop, Stopped};
 use crate::runtime::instances::instance::InstanceData;
 use crate::runtime::instances::items::Items;
@@ -193,7 +193,6 @@ fn of_instance(
 /// Returns the work of the store's garbage collector, if it has objects.
 fn collector(store: &StoreOpaque) -> Option<Collector> {
     let statistics = store.collected.objects.statistics_of_collections()?;
-    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     Some(Collector {
         collections: statistics.collections,
         paused_ns: nanoseconds(statistics.paused),

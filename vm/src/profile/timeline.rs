@@ -1,6 +1,6 @@
 //! The timeline of a store: when each version of a module's code was compiled, and when bursts ran.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use wprof_jit::reoptimize::{Decision, Verdict};
 use wprof_profiler::{Benefit, CodeDecision, CodeVersion, DecisionKind, Timeline};
@@ -9,6 +9,7 @@ use crate::demangle;
 use crate::module::{CompiledVersion, ModuleInner};
 use crate::runtime::burst::burst_spans::BurstSpans;
 use crate::runtime::burst::store_bursts::StoreBursts;
+use crate::runtime::counts::running_time::nanoseconds;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 
 /// Returns the timeline of a store, if it has one, for the code of one module.
@@ -71,8 +72,4 @@ fn kind(verdict: &Verdict) -> DecisionKind {
         Verdict::Prefetched => DecisionKind::Prefetched,
         Verdict::PhaseChange { .. } => DecisionKind::PhaseChange,
     }
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -11,6 +11,8 @@ mod many_results;
 mod parts;
 mod passes;
 mod prefetching;
+#[path = "../shared/random.rs"]
+mod random;
 mod reoptimized;
 mod single_pass;
 mod speculation;

@@ -8,30 +8,14 @@ use std::fmt::Write;
 use wprof::profiler::BurstLengths;
 use wprof::*;
 
+use crate::random::Random;
+
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
 /// Size of the memory of a program.
 const PAGE: usize = 1 << 16;
 
-/// A sequence of numbers that looks random (Marsaglia's xorshift).
-struct Random(u64);
-
 impl Random {
-    fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() >> 8) as usize % end
-    }
-
     fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())]
     }

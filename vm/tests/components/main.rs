@@ -4,6 +4,8 @@ mod fused;
 mod host;
 mod hostile;
 mod linking;
+#[path = "../shared/random.rs"]
+mod random;
 mod random_calls;
 mod real;
 mod resources;

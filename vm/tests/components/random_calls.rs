@@ -4,21 +4,7 @@
 use wprof::component::{Component, Linker};
 use wprof::*;
 
-/// A sequence of numbers that looks random (Marsaglia's xorshift).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() >> 20) as usize % end
-    }
-}
+use crate::random::Random;
 
 /// A type of the component model.
 enum Ty {
@@ -365,7 +351,7 @@ fn widened(ty: char, value: &str) -> String {
 
 /// Returns a component of two, one of which calls the other.
 fn component(seed: u64) -> String {
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut random = Random::new(seed);
     let evil = [0, 12, 4][random.below(3)];
     let mut maker = Maker { random, named: Vec::new(), evil };
     let params = maker.types(6, 3);

@@ -4,6 +4,8 @@ use std::time::Instant;
 
 use wprof_profiler::{BurstSpan, Downsampled};
 
+use crate::runtime::counts::running_time::nanoseconds;
+
 /// Maximum number of bursts that are kept.
 const MOST: usize = 4096;
 
@@ -43,6 +45,6 @@ impl BurstSpans {
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.since.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        nanoseconds(self.since.elapsed())
     }
 }

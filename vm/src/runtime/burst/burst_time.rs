@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use wprof_profiler::Rate;
 
 use crate::runtime::counts::cpu_time;
+use crate::runtime::counts::running_time::nanoseconds;
 
 /// A burst takes at least one part in this many of the time between the starts of two bursts.
 const SHARE: u32 = 100;
@@ -70,8 +71,4 @@ impl BurstTime {
         let counted = if is_burst { self.within + phase } else { self.within };
         Rate { counted: nanoseconds(counted), of: nanoseconds(self.within + self.between + phase) }
     }
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

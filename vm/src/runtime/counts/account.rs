@@ -22,7 +22,7 @@ use wprof_jit::compile::Tier;
 use wprof_profiler::{Allowance, Overhead};
 
 use super::cpu_time;
-use super::running_time::RunningTime;
+use super::running_time::{RunningTime, nanoseconds};
 use crate::arch;
 
 /// The purpose for which time is spent.
@@ -229,10 +229,6 @@ impl Account {
             Tier::Optimized => &self.speeds[1],
         }
     }
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -87,7 +87,8 @@ impl RunningTime {
     }
 }
 
-fn nanoseconds(time: Duration) -> u64 {
+/// Returns a time in nanoseconds, at most what 64 bits hold: 584 years.
+pub fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
