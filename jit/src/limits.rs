@@ -37,11 +37,10 @@ pub const MAX_LIVENESS_WORDS: usize = 1 << 22;
 pub const MAX_LIVENESS_STEPS: usize = 1 << 28;
 
 /// The work of optimising a function, in values that edges pass on, each for every second loop around: a function with
-/// more, and with more than [`WORK_PER_BYTE`] for each byte of bytecode, keeps its values in the frame in all tiers. This
-/// much takes some 20 ms.
+/// more, and with more than [`WORK_PER_BYTE`] for each byte of bytecode, keeps its values in the frame in all tiers.
 pub const WORK_ALWAYS: usize = 1 << 16;
 
-/// See [`WORK_ALWAYS`]. Of 318,000 functions of real programs the one with the most has half of this.
+/// See [`WORK_ALWAYS`]. Functions of real programs have less: `jit/tests/it/growth.rs` checks those in the repository.
 pub const WORK_PER_BYTE: usize = 64;
 
 /// The maximum total number of calls that the values of a function are live across, in optimised code: the register

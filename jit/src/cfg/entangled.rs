@@ -2,8 +2,8 @@
 //! than linear time.
 //!
 //! SSA construction examines each live value at each block; Cranelift's optimiser and register allocator do so again
-//! for each loop around the block. So the work grows with blocks times values times nesting, and a module of a few KB
-//! with 400 nested loops and as many locals took more than 20 s. Entangled functions have their values in the frame
+//! for each loop around the block. So the work grows with blocks times values times nesting, and a module of 36 KB
+//! with 2,000 nested loops and as many locals took 11.5 s. Entangled functions have their values in the frame
 //! between blocks, in all tiers, as baseline code does.
 //!
 //! Input: a function. Output: whether its work exceeds what its length pays for. Invariant: linear time. Values are

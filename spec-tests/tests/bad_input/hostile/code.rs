@@ -34,7 +34,7 @@ fn many_small_loops_one_after_another() {
     runs(&func(&"loop i32.const 0 br_if 0 end ".repeat(4_000)));
 }
 
-/// All locals are alive in all loops: optimising 20 KB of this took minutes and gigabytes.
+/// All locals are alive in all loops: optimising 36 KB of such code took 11 s and 0.4 GB.
 #[test]
 fn nested_loops_with_many_locals() {
     let count = 1_000;
