@@ -44,7 +44,7 @@ const BROWSER: &str = "commands/collect/browser.rs";
 #[test]
 fn errors_advise_options_that_there_are() {
     let (mut looked_at, mut all) = (0, Vec::new());
-    for krate in ["cli", "vm", "jit", "profiler"] {
+    for krate in ["cli", "report", "vm", "jit", "profiler"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(krate).join("src");
         for file in files(&folder, "rs").into_iter().filter(|file| !file.ends_with(file!())) {
             let name = file.strip_prefix(&folder).expect("in the folder");

@@ -5,29 +5,17 @@
 
 #[cfg(test)]
 mod advice;
-mod code_map;
 mod commands;
-mod cost_model;
-mod disassembly;
 mod durations;
-mod fitted_name;
 mod help;
-mod html;
-mod inlined;
 mod modules;
-mod names;
 mod output;
 mod ownership;
 mod progress;
 #[cfg(test)]
 mod reference;
-mod render;
-mod short_name;
+mod screen;
 mod sizes;
-mod source_line;
-mod sources;
-mod threshold;
-mod tries;
 mod wave;
 
 use std::ffi::OsString;
@@ -39,9 +27,10 @@ use std::sync::Arc;
 use clap::error::{ContextKind, ContextValue, ErrorKind as UsageError};
 use clap::{CommandFactory, Parser};
 use signal_hook::consts::SIGXFSZ;
+use wprof_report::names;
 
 use commands::Command;
-use render::screen::ColorChoice;
+use screen::ColorChoice;
 
 #[global_allocator]
 static ALLOCATOR: wprof::ProcessAllocator = wprof::ProcessAllocator;

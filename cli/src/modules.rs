@@ -12,9 +12,10 @@ use clap::{Args, ValueHint};
 use wprof::component::{Component, is_component};
 use wprof::{Engine, Module, OwnArtifacts};
 use wprof_profiler::Profile;
+use wprof_report::names;
 
 use crate::help;
-use crate::{names, output, progress};
+use crate::{output, progress};
 
 /// The stack size of a thread that compiles, in bytes, as that of the main thread.
 const COMPILER_STACK: usize = 8 << 20;

@@ -79,6 +79,11 @@ fn the_command_line_has_no_circles() {
 }
 
 #[test]
+fn reports_have_no_circles() {
+    assert_no_circles("report");
+}
+
+#[test]
 fn vm_has_no_circles() {
     assert_no_circles("vm");
 }
@@ -118,7 +123,7 @@ const MOST_LINES: usize = 80;
 
 #[test]
 fn functions_that_decide_and_show_are_short() {
-    for name in ["cli", "profiler"] {
+    for name in ["cli", "profiler", "report"] {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
         for file in files(&source) {
             let text = fs::read_to_string(&file).expect("it is a text");

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The shipped crates.
-const CRATES: [&str; 7] = ["profiler", "jit", "instrument", "bindgen", "vm", "capi", "cli"];
+const CRATES: [&str; 8] = ["profiler", "jit", "instrument", "bindgen", "vm", "report", "capi", "cli"];
 
 /// Number of unsafe blocks, functions and implementations in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

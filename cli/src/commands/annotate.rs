@@ -8,16 +8,17 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::{Args, ValueHint};
 use wprof_profiler::{FunctionProfile, Path};
+use wprof_report::inlined::Inlined;
+use wprof_report::render::annotation::{self, Annotated};
+use wprof_report::render::page::Page;
+use wprof_report::render::path_annotation::{self, AnnotatedPath};
+use wprof_report::render::view::View;
+use wprof_report::sources::Sources;
+use wprof_report::{code_map, disassembly, inlined, names, render};
 
-use crate::inlined::Inlined;
 use crate::modules::ModuleOption;
-use crate::render::annotation::{self, Annotated};
-use crate::render::page::Page;
-use crate::render::path_annotation::{self, AnnotatedPath};
-use crate::render::screen::{ColorChoice, Screen};
-use crate::render::view::View;
-use crate::sources::Sources;
-use crate::{code_map, disassembly, inlined, modules, names, output, render};
+use crate::screen::{ColorChoice, screen};
+use crate::{modules, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,7 +62,7 @@ pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
         Some(_) => None,
     };
     if let Some(inlined) = inlined {
-        let mut page = Page::new(Screen::new(io::stdout(), color));
+        let mut page = Page::new(screen(io::stdout(), color));
         write_inlined(&mut page, View::new(&profile, Some(&module)), &inlined, Sources::new(&path))?;
         return output::print(&page.into_text());
     }
@@ -80,7 +81,7 @@ pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
     let function = &*function;
     let view = View::new(&profile, Some(&module));
     let (code, sources) = (disassembly::of_function(&module, found.index)?, Sources::new(&path));
-    let mut page = Page::new(Screen::new(io::stdout(), color));
+    let mut page = Page::new(screen(io::stdout(), color));
     match args.path {
         Some(id) => {
             let path = numbered_path(function, id)?;

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, ValueHint};
 use wprof_profiler::{Change, Comparison, TotalChange, share_names};
+use wprof_report::render::comparison;
+use wprof_report::render::page::Page;
+use wprof_report::threshold::Threshold;
 
-use crate::render::comparison;
-use crate::render::page::Page;
-use crate::render::screen::{ColorChoice, Screen};
-use crate::threshold::Threshold;
+use crate::screen::{ColorChoice, screen};
 use crate::{output, progress};
 
 /// The exit code if a total changed more than `--fail-on` allows.
@@ -72,7 +72,7 @@ pub fn execute(args: &DiffArgs, color: ColorChoice) -> Result<ExitCode> {
             out.write_all(b"\n")
         })?;
     } else {
-        let mut page = Page::new(Screen::new(io::stdout(), color));
+        let mut page = Page::new(screen(io::stdout(), color));
         comparison::write_changes(&mut page, &comparison, (&before, &after), args.top);
         output::print(&page.into_text())?;
     }

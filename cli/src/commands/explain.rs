@@ -11,16 +11,17 @@ use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
 use wprof_jit::graph::BlockGraph;
 use wprof_jit::plan::{Collection, FunctionPlan};
 use wprof_jit::reoptimize::{Advice, Decision, Reoptimized, Reoptimizer};
+use wprof_report::inlined::{Inlined, Place};
+use wprof_report::names::Named;
+use wprof_report::render::numbers::count_of;
+use wprof_report::render::plan;
+use wprof_report::{inlined, names};
 
 use super::run::collect::Limit;
 use super::run::{COLLECT_HELP, PassesArgs, ProfileArgs, ReoptimizeArgs, decided};
 use super::trace::Method;
 use crate::help;
-use crate::inlined::{Inlined, Place};
-use crate::names::Named;
-use crate::render::numbers::count_of;
-use crate::render::plan;
-use crate::{inlined, modules, names, output};
+use crate::{modules, output};
 
 /// The forms that a function takes on its way to machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -8,12 +8,14 @@ use clap::{Args, ValueEnum, ValueHint};
 use wprof::Module;
 use wprof_profiler::export::{self, CodeMap, Coverage, Differential, Metric, Samples, Unit};
 use wprof_profiler::{Profile, share_names};
+use wprof_report::ownership::Ownership;
+use wprof_report::render::contexts::column_of;
+use wprof_report::render::{runs, sample};
+use wprof_report::{code_map, names};
 
 use crate::modules::ModuleOption;
-use crate::ownership::{Ownership, OwnershipArgs};
-use crate::render::contexts::column_of;
-use crate::render::{runs, sample};
-use crate::{code_map, modules, names, output, progress};
+use crate::ownership::OwnershipArgs;
+use crate::{modules, output, progress};
 
 /// Formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

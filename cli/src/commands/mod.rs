@@ -34,7 +34,7 @@ use clap::Subcommand;
 use wprof_profiler::{FileError, Profile, ReadLimits};
 
 use crate::progress;
-use crate::render::screen::ColorChoice;
+use crate::screen::ColorChoice;
 
 /// What to do.
 #[derive(Debug, Subcommand)]

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use anyhow::{Result, ensure};
 use clap::{Args, ValueHint};
 use wprof_profiler::Comparison;
+use wprof_report::render::comparison;
+use wprof_report::render::page::Page;
 
 use crate::output;
-use crate::render::comparison;
-use crate::render::page::Page;
-use crate::render::screen::{ColorChoice, Screen};
+use crate::screen::{ColorChoice, screen};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,7 +48,7 @@ pub fn execute(args: &OverlapArgs, color: ColorChoice) -> Result<()> {
         comparison::can_overlap(&comparison),
         "the profiles have no figures of the same kind: collect the same for both"
     );
-    let mut page = Page::new(Screen::new(io::stdout(), color));
+    let mut page = Page::new(screen(io::stdout(), color));
     comparison::write_overlap(&mut page, &comparison);
     output::print(&page.into_text())
 }

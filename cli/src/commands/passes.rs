@@ -7,7 +7,7 @@ use clap::Args;
 use wprof::{Pass, PassSet};
 
 use crate::output;
-use crate::render::screen::{ColorChoice, Screen};
+use crate::screen::{ColorChoice, screen};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -27,7 +27,7 @@ pub struct PassesArgs {
 }
 
 pub fn execute(args: &PassesArgs) -> Result<()> {
-    let width = Screen::new(io::stdout(), ColorChoice::Never).width;
+    let width = screen(io::stdout(), ColorChoice::Never).width;
     let lines = |&pass: &Pass| {
         let on = functions(&args.passes, pass);
         let mut text = format!("{:<17}{on:<9} {:<13} ", pass.name(), pass.stage());

@@ -6,18 +6,19 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::{Args, ValueHint};
 use wprof_profiler::{PathEnd, PathNumbering, Predictor, Profile, Suspect, order_tests, suspects};
+use wprof_report::names;
+use wprof_report::render::branches::way;
+use wprof_report::render::numbers::{count_of, grouped};
+use wprof_report::render::page::{Ink, Page, plain, span};
+use wprof_report::render::path_text::{PathText, target};
+use wprof_report::render::place;
+use wprof_report::render::table::{Side, Table};
+use wprof_report::render::view::View;
 
 use crate::help;
 use crate::modules::ModuleOption;
-use crate::render::branches::way;
-use crate::render::numbers::{count_of, grouped};
-use crate::render::page::{Ink, Page, plain, span};
-use crate::render::path_text::{PathText, target};
-use crate::render::place;
-use crate::render::screen::{ColorChoice, Screen};
-use crate::render::table::{Side, Table};
-use crate::render::view::View;
-use crate::{names, output};
+use crate::output;
+use crate::screen::{ColorChoice, screen};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,7 +63,7 @@ pub struct RankArgs {
 }
 
 pub fn execute(args: &RankArgs, color: ColorChoice) -> Result<()> {
-    let mut page = Page::new(Screen::new(io::stdout(), color));
+    let mut page = Page::new(screen(io::stdout(), color));
     if args.tests.is_empty() {
         write_suspects(args, &mut page)?;
     } else {

@@ -5,28 +5,49 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use wprof_profiler::{ContextTree, FunctionProfile, INSTRUCTIONS, Profile, share_names};
+use wprof_report::html::HtmlPage;
+use wprof_report::render::contexts::Weights;
+use wprof_report::render::functions::Order;
+use wprof_report::render::page::Page;
+use wprof_report::render::view::View;
+use wprof_report::render::{contexts, distribution, report, time};
+use wprof_report::sources::Sources;
+use wprof_report::{code_map, inlined, names, render};
 
 use super::export;
 use crate::help;
-use crate::html::HtmlPage;
 use crate::modules::ModuleOption;
 use crate::ownership::OwnershipArgs;
-use crate::render::contexts::Weights;
-use crate::render::functions::Order;
-use crate::render::page::Page;
-use crate::render::screen::{ColorChoice, Screen};
-use crate::render::view::View;
-use crate::render::{contexts, distribution, report, time};
-use crate::sources::Sources;
-use crate::{code_map, inlined, modules, names, output, progress, render};
+use crate::screen::{ColorChoice, screen};
+use crate::{modules, output, progress};
 
 const EXAMPLES: &str = "\
 Examples:
   wprof report f.wprof
   wprof report f.wprof --callers malloc    who calls it
   wprof report f.wprof --html f.html       everything, for a browser";
+
+/// What functions are sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SortBy {
+    // Of the processor, in the function itself.
+    Time,
+    // Executed in the function itself.
+    Instructions,
+    Calls,
+}
+
+impl From<SortBy> for Order {
+    fn from(order: SortBy) -> Order {
+        match order {
+            SortBy::Time => Order::Time,
+            SortBy::Instructions => Order::Instructions,
+            SortBy::Calls => Order::Calls,
+        }
+    }
+}
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
@@ -76,7 +97,7 @@ pub struct ReportArgs {
     top: usize,
     /// Sort functions in this order only [default: all]
     #[arg(long, value_enum, value_name = "ORDER", help_heading = help::VIEW)]
-    sort: Option<Order>,
+    sort: Option<SortBy>,
     /// With --cct or --callers: weigh contexts by a metric
     ///
     /// That is `time`, `calls`, one measured in contexts, such as `cycles`, a kind of events that was counted there, such as
@@ -137,7 +158,7 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
         let report = HtmlReport { path: &args.profile, module: &args.module, before: args.diff.as_deref() };
         return report.write(&View::new(&profile, module.as_ref()).owned(&ownership), file);
     }
-    let mut page = Page::new(Screen::new(io::stdout(), color));
+    let mut page = Page::new(screen(io::stdout(), color));
     let path = args.module.path(&profile, &args.profile);
     let view = View::new(&profile, module.as_ref()).owned(&ownership).at(&path);
     if let Some(path) = &args.interesting {
@@ -174,7 +195,7 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
             (callees.as_deref(), args.least / 100.0, args.top),
         );
     } else {
-        report::write(&mut page, &view, args.top, args.sort, args.least / 100.0);
+        report::write(&mut page, &view, args.top, args.sort.map(Order::from), args.least / 100.0);
     }
     output::print(&page.into_text())
 }

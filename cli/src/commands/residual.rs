@@ -10,16 +10,16 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueHint};
 use wprof::{Collect, Config, Engine, Interesting, Module, ProfilingConfig};
 use wprof_profiler::{Ending, Profile, Residual};
+use wprof_report::render::page::Page;
+use wprof_report::render::residual;
+use wprof_report::render::view::View;
 
 use super::merge;
 use super::run::across::{Across, MAX_DEPTH};
 use super::run::{Counted, Kept, Outcome, ProgramArgs, complete, ending, program};
 use crate::help;
 use crate::modules::ModuleOption;
-use crate::render::page::Page;
-use crate::render::residual;
-use crate::render::screen::{ColorChoice, Screen};
-use crate::render::view::View;
+use crate::screen::{ColorChoice, screen};
 use crate::{modules, output};
 
 /// The exit code if something ran that no test ran.
@@ -238,7 +238,7 @@ fn report(
         line.push(b'\n');
         return Ok(String::from_utf8(line)?);
     }
-    let mut page = Page::new(Screen::new(stream, color));
+    let mut page = Page::new(screen(stream, color));
     residual::write(&mut page, view, residual, args.top);
     Ok(page.into_text())
 }

@@ -15,7 +15,7 @@ use super::web::inbox::LIMITS;
 use super::web::site::Site;
 use crate::help;
 use crate::output;
-use crate::render::screen::ColorChoice;
+use crate::screen::ColorChoice;
 
 const EXAMPLES: &str = "\
 Examples:

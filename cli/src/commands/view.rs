@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueHint};
+use wprof_report::render::view::View;
 
 use super::report::HtmlReport;
 use crate::modules::ModuleOption;
 use crate::ownership::OwnershipArgs;
-use crate::render::view::View;
 use crate::{modules, output};
 
 const EXAMPLES: &str = "\

@@ -6,7 +6,7 @@ use std::process::Command;
 use super::Folder;
 
 /// Crates that are published.
-const CRATES: [&str; 7] = ["profiler", "jit", "instrument", "bindgen", "vm", "capi", "cli"];
+const CRATES: [&str; 8] = ["profiler", "jit", "instrument", "bindgen", "vm", "report", "capi", "cli"];
 
 fn read(path: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");

@@ -17,14 +17,14 @@ use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, ValueHint};
 use wprof_instrument::{RawCounters, Source, read};
 use wprof_profiler::{Profile, Run};
+use wprof_report::render::page::Page;
+use wprof_report::render::summary;
+use wprof_report::render::view::View;
 
 use super::instrument::{RewriteArgs, binary};
 use super::web::site::Taken;
 use crate::help;
-use crate::render::page::Page;
-use crate::render::screen::{ColorChoice, Screen};
-use crate::render::summary;
-use crate::render::view::View;
+use crate::screen::{ColorChoice, screen};
 use crate::{modules, output};
 
 const EXAMPLES: &str = "\
@@ -300,11 +300,11 @@ fn finish(
 ) -> Result<()> {
     for (number, (profile, original)) in profiles.iter().enumerate() {
         if !quiet {
-            let mut page = Page::new(Screen::new(io::stderr(), color));
+            let mut page = Page::new(screen(io::stderr(), color));
             let module = modules::plain_engine().and_then(|engine| {
                 wprof::Module::new(&engine, original.bytes.clone()).map_err(modules::failure)
             });
-            let title = crate::names::harmless(&profile.program);
+            let title = wprof_report::names::harmless(&profile.program);
             summary::write(&mut page, &View::new(profile, module.as_ref().ok()), &title);
             output::tell(format_args!("{}", page.into_text()));
         }

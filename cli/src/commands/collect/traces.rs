@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use wprof_instrument::{RawCounters, read_trace};
+use wprof_report::render::numbers::count_of;
 
 use super::{Original, numbered, original_of};
 use crate::output;
-use crate::render::numbers::count_of;
 
 /// Counters with their sender.
 type Sent<'a> = (&'a str, &'a RawCounters);

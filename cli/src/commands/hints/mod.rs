@@ -13,9 +13,10 @@ use wprof::Module;
 use wprof_jit::hints::{self, HintAccuracy, MetadataSection, Thresholds};
 use wprof_jit::module::BRANCH_HINTS;
 use wprof_profiler::Profile;
+use wprof_report::names;
+use wprof_report::render::numbers::{count_of, percent};
 
-use crate::render::numbers::{count_of, percent};
-use crate::{modules, names, output};
+use crate::{modules, output};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -7,8 +7,7 @@ use wprof::{FrameSymbol, Module};
 use wprof_jit::hints;
 use wprof_profiler::Profile;
 use wprof_profiler::export::{self, PlaceInFunction, SampleProfile};
-
-use crate::code_map;
+use wprof_report::code_map;
 
 /// Returns the executions of all lines, and the targets of indirect calls on them.
 ///

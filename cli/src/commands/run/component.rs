@@ -5,12 +5,13 @@ use wprof::component::{Component, FuncType, Instance, InstancePre, Linker, Val};
 use wprof::wasi::WasiCtx;
 use wprof::{Error, ErrorKind, Module, Store, wasi2};
 use wprof_profiler::Profile;
+use wprof_report::names;
 
 use super::args::ProgramArgs;
 use super::stubs::Stubs;
 use crate::commands::serve::Server;
 use crate::modules::failure;
-use crate::{names, output, wave};
+use crate::{output, wave};
 
 /// Runs a command component, or instantiates a component, calls the function of `--invoke`, and prints its result.
 ///

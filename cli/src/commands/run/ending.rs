@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use wprof::{Error, ErrorKind, FrameInfo, FrameSymbol, Stop, StoppedValue, Trap};
 use wprof_profiler::Ending;
+use wprof_report::render::numbers::grouped;
+use wprof_report::{fitted_name, names};
 
 use super::collect::{Budget, Counted, Until};
 use super::program::Outcome;
-use crate::render::numbers::grouped;
-use crate::render::screen::{ColorChoice, Screen};
-use crate::{fitted_name, names, output};
+use crate::output;
+use crate::screen::{ColorChoice, screen};
 
 /// The exit code that shells show for a process that aborted.
 const TRAPPED: u8 = 134;
@@ -141,7 +142,7 @@ fn overdrawn(budget: &Budget, spent: u64) -> String {
 
 /// Formats the innermost and the outermost frames, each with its source lines, for standard error.
 fn backtrace(frames: &[FrameInfo]) -> String {
-    let screen = Screen::new(io::stderr(), ColorChoice::Never);
+    let screen = screen(io::stderr(), ColorChoice::Never);
     let width = if screen.cut { screen.width } else { usize::MAX };
     let hidden = INNER_FRAMES..frames.len().saturating_sub(OUTER_FRAMES);
     let mut text = String::new();

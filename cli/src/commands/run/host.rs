@@ -5,11 +5,11 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use wprof::wasi::{self, WasiCtx, WasiCtxBuilder};
 use wprof::{Engine, ImportType, Linker, Module, Store};
+use wprof_report::names;
 
 use super::args::ProgramArgs;
 use super::network;
 use crate::modules::failure;
-use crate::names;
 
 /// The seed of random numbers in deterministic runs.
 const SEED: u64 = 0;

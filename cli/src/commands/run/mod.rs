@@ -32,6 +32,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use wprof::{Config, GcStatistics, Module, ProfilingConfig, ProfilingCost};
 use wprof_profiler::{Ending, Profile, Run, TableShape};
+use wprof_report::names;
+use wprof_report::render::numbers::{count_of, duration, grouped};
+use wprof_report::render::page::Page;
+use wprof_report::render::view::View;
+use wprof_report::render::{runs, summary};
 
 pub use args::{PassesArgs, ProgramArgs, RunArgs};
 pub use collect::{COLLECT_HELP, Counted, ProfileArgs};
@@ -43,12 +48,8 @@ use live::Live;
 use loaded::Loaded;
 
 use crate::commands::serve::Server;
-use crate::render::numbers::{count_of, duration, grouped};
-use crate::render::page::Page;
-use crate::render::screen::{ColorChoice, Screen};
-use crate::render::view::View;
-use crate::render::{runs, summary};
-use crate::{modules, names, output};
+use crate::screen::{ColorChoice, screen};
+use crate::{modules, output};
 
 pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
     execute_with(args, None, color)
@@ -100,7 +101,7 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
     let mut others = std::mem::take(&mut outcome.others);
     others.iter_mut().for_each(|(_, profile)| complete(profile, &args.program, &outcome));
     if !args.quiet {
-        let mut page = Page::new(Screen::new(io::stderr(), color));
+        let mut page = Page::new(screen(io::stderr(), color));
         summarize(&mut page, &args, (&loaded.module, &loaded.ran), &outcome, profile.as_ref());
         if let Some(requests) = &outcome.requests {
             requests.write(&mut page);

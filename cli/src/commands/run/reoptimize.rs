@@ -7,11 +7,11 @@ use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum, ValueHint};
 use wprof::{Config, Decision, Lanes, Module, Policy, ProfilingConfig, Reoptimization, VectorizedLoop};
 use wprof_profiler::{FunctionProfile, Profile};
+use wprof_report::names;
+use wprof_report::render::numbers::count_of;
 
 use super::collect::Counted;
 use crate::help;
-use crate::names;
-use crate::render::numbers::count_of;
 
 /// Something that the reoptimizer does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -8,9 +8,9 @@ use wprof::{
 };
 
 use anyhow::Result;
+use wprof_report::names;
 
 use crate::modules::failure;
-use crate::names;
 
 /// What functions do that stand in for missing ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

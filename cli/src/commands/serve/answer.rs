@@ -8,10 +8,11 @@ use wprof::component::Instance;
 use wprof::wasi::WasiCtx;
 use wprof::wasi2::http::{Response, StreamedResponse, handle_streaming};
 use wprof::{Error, ErrorKind, Store, Trap};
+use wprof_report::names;
 
 use super::jobs::Job;
 use super::requests::Requests;
-use crate::{names, output};
+use crate::output;
 
 /// Reports whether an error is the component's failure, after which a new instance can go on: not if the program is to
 /// end, or ends itself.

@@ -20,7 +20,7 @@ use wprof::{Error, Store};
 use super::run::{self, RunArgs};
 use crate::commands::web::connections::{self, Limits};
 use crate::help;
-use crate::render::screen::ColorChoice;
+use crate::screen::ColorChoice;
 use crate::{durations, output, sizes};
 use jobs::Jobs;
 pub use requests::Requests;

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use wprof::Store;
 use wprof::wasi::WasiCtx;
-
-use crate::names;
-use crate::render::numbers::{count_of, duration, grouped};
-use crate::render::page::{Ink, Page, plain, span};
-use crate::render::summary;
-use crate::render::table::{Side, Table};
+use wprof_report::names;
+use wprof_report::render::numbers::{count_of, duration, grouped};
+use wprof_report::render::page::{Ink, Page, plain, span};
+use wprof_report::render::summary;
+use wprof_report::render::table::{Side, Table};
 
 /// The maximum number of path patterns; requests with further patterns are counted together.
 const MOST_PATHS: usize = 200;

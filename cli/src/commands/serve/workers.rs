@@ -12,13 +12,14 @@ use anyhow::{Context, Result};
 use wprof::component::Instance;
 use wprof::wasi::WasiCtx;
 use wprof::{Error, InterruptHandle, Store, Trap};
+use wprof_report::names;
 
 use super::answer::{answer, is_a_failure, locked};
 use super::jobs::Jobs;
 use super::requests::Requests;
 use crate::commands::run::ending;
 use crate::modules::failure;
-use crate::{names, output};
+use crate::output;
 
 /// The interval at which somebody checks whether to end; a request that has waited so long gets another worker.
 const SLICE: Duration = Duration::from_millis(20);

@@ -17,7 +17,7 @@ use clap::{Args, ValueHint};
 use wprof_profiler::{Ending, Profile};
 
 use crate::durations;
-use crate::render::screen::ColorChoice;
+use crate::screen::ColorChoice;
 use process::Process;
 use replaced::Replaced;
 use snapshots::{Place, Snapshots};

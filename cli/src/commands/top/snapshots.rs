@@ -6,12 +6,13 @@ use std::time::Duration;
 use anyhow::Result;
 use terminal_size::terminal_size_of;
 use wprof_profiler::Profile;
+use wprof_report::render::live::Look;
+use wprof_report::render::page::Page;
+use wprof_report::render::screen::Screen;
+use wprof_report::render::summary;
 
 use crate::output;
-use crate::render::live::Look;
-use crate::render::page::Page;
-use crate::render::screen::{ColorChoice, Screen};
-use crate::render::summary;
+use crate::screen::{ColorChoice, screen};
 
 /// The number of functions that are shown without a terminal.
 const FUNCTIONS: usize = 10;
@@ -125,8 +126,8 @@ impl Snapshots {
 
     fn screen(&self) -> Screen {
         match self.place {
-            Place::Output => Screen::new(io::stdout(), self.color),
-            Place::Messages => Screen::new(io::stderr(), self.color),
+            Place::Output => screen(io::stdout(), self.color),
+            Place::Messages => screen(io::stderr(), self.color),
         }
     }
 }

@@ -10,11 +10,11 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueHint};
 use wprof_jit::cfg;
 use wprof_profiler::{BurstEvent, BurstReader, Cfg, ExtendedPaths, Extension, PathNumbering, TraceFileError};
+use wprof_report::render::numbers::{count_of, grouped, percent};
 
 use super::names::Names;
 use crate::modules::ModuleOption;
 use crate::progress::Reading;
-use crate::render::numbers::{count_of, grouped, percent};
 use crate::{output, progress};
 
 const EXAMPLES: &str = "\

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, ValueHint};
 use wprof_profiler::{BitStream, Frame, FunctionTable, Reference, References, Segment};
+use wprof_report::names::harmless;
+use wprof_report::render::numbers::count_of;
 
 use super::stats::name;
 use super::{Reader, names::Names};
 use crate::modules::ModuleOption;
-use crate::names::harmless;
 use crate::output;
-use crate::render::numbers::count_of;
 
 /// The number of bits per line.
 const BITS: u64 = 64;

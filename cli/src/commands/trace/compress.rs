@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::{Args, ValueHint};
 use wprof_profiler::{Compressor, WholePath};
+use wprof_report::render::numbers::count_of;
 
 use crate::help;
-use crate::render::numbers::count_of;
 use crate::{output, progress};
 
 const EXAMPLES: &str = "\

@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, ValueHint};
 use wprof_profiler::{PathItem, Subpath, SubpathEnd, WholePath};
+use wprof_report::render::numbers::{count_of, grouped, percent};
+use wprof_report::render::page::{Ink, Page, Span, plain, span};
 
 use super::names::Names;
 use super::pages;
 use crate::help;
 use crate::modules::ModuleOption;
 use crate::output;
-use crate::render::numbers::{count_of, grouped, percent};
-use crate::render::page::{Ink, Page, Span, plain, span};
-use crate::render::screen::ColorChoice;
+use crate::screen::ColorChoice;
 
 /// The maximum length of a sequence; the work of the search grows with it.
 const LONGEST: u64 = 100;

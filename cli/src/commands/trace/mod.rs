@@ -26,7 +26,7 @@ use wprof_profiler::{TraceFileError, TraceReader, WholePath};
 
 use crate::output;
 use crate::progress::{Position, Reading};
-use crate::render::screen::ColorChoice;
+use crate::screen::ColorChoice;
 pub use record::Method;
 
 /// The examples of the whole group.

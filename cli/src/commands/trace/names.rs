@@ -8,10 +8,10 @@ use wprof::Module;
 use wprof_jit::cfg::{self, instruction_offsets};
 use wprof_jit::plan::SplitCfg;
 use wprof_profiler::{BlockId, TraceHead};
+use wprof_report::names;
+use wprof_report::source_line;
 
 use crate::modules::ModuleOption;
-use crate::names;
-use crate::source_line;
 
 /// The maximum number of a block's instructions that are looked up to find its line.
 const MOST_LOOKUPS: usize = 50;

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueHint};
+use wprof_report::render::numbers::{count_of, percent};
 
 use crate::help;
-use crate::render::numbers::{count_of, percent};
 use crate::{output, progress};
 
 const EXAMPLES: &str = "\

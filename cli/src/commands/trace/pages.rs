@@ -4,17 +4,17 @@ use std::io;
 use std::path::Path;
 
 use anyhow::Result;
+use wprof_report::render::page::Page;
 
 use super::super::export;
 use crate::output;
-use crate::render::page::Page;
-use crate::render::screen::{ColorChoice, Screen};
+use crate::screen::{ColorChoice, screen};
 
 /// Creates an empty page: for the browser if it goes to a file of HTML.
 pub fn new(html: Option<&Path>, color: ColorChoice) -> Page {
     match html {
         Some(_) => Page::for_browser(),
-        None => Page::new(Screen::new(io::stdout(), color)),
+        None => Page::new(screen(io::stdout(), color)),
     }
 }
 

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, ValueHint};
 use wprof_profiler::{PathPhase, PathPhases, WholePath};
+use wprof_report::render::numbers::{count_of, percent};
+use wprof_report::render::page::{Ink, Page, plain, span};
 
 use super::names::Names;
 use crate::help;
 use crate::modules::ModuleOption;
 use crate::output;
-use crate::render::numbers::{count_of, percent};
-use crate::render::page::{Ink, Page, plain, span};
-use crate::render::screen::{ColorChoice, Screen};
+use crate::screen::{ColorChoice, screen};
 
 /// A sign for each phase; those of later phases come again.
 const SIGNS: &[u8; 26] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -58,7 +58,7 @@ pub fn execute(args: &PhasesArgs, color: ColorChoice) -> Result<()> {
     // Two windows with nothing in common differ by twice their work: in what each has and the other has not.
     let found = whole.phases(args.windows, 2.0 * args.difference, cost);
     let mut names = names.into_inner();
-    let mut page = Page::new(Screen::new(io::stdout(), color));
+    let mut page = Page::new(screen(io::stdout(), color));
     write(&mut page, &whole, &found, args, &mut names);
     output::print(&page.into_text())?;
     if let Some(notice) = whole.ending().notice() {

@@ -7,11 +7,11 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::{Args, ValueHint};
 use wprof_profiler::{TraceCounts, TraceMethod, TraceStats};
+use wprof_report::render::numbers::{count_of, duration, grouped};
+use wprof_report::render::page::{Page, plain};
+use wprof_report::render::table::{Side, Table};
 
-use crate::render::numbers::{count_of, duration, grouped};
-use crate::render::page::{Page, plain};
-use crate::render::screen::{ColorChoice, Screen};
-use crate::render::table::{Side, Table};
+use crate::screen::{ColorChoice, screen};
 use crate::{output, progress};
 
 const EXAMPLES: &str = "\
@@ -39,7 +39,7 @@ pub fn execute(args: &StatsArgs, color: ColorChoice) -> Result<()> {
     let stats = progress::during_reading("replaying the trace", &position, || reader.stats());
     let stats = stats.map_err(|error| super::with_path(&args.trace, &error))?;
     let time = clock.elapsed();
-    let mut page = Page::new(Screen::new(io::stdout(), color));
+    let mut page = Page::new(screen(io::stdout(), color));
     write(&mut page, &stats, reader.chunk_count());
     let blocks = stats.blocks();
     let speed = (blocks as f64 / time.as_secs_f64()) as u64;

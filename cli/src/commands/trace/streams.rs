@@ -10,6 +10,8 @@ use wprof_profiler::{
     AccessSignature, BurstEvent, BurstReader, DataStreams, DataStreamsBuilder, OutsideStreams,
     TraceFileError, TraceStep,
 };
+use wprof_report::render::numbers::{count_of, grouped, percent, share};
+use wprof_report::render::page::{Ink, Page, plain, span};
 
 use super::names::Names;
 use super::pages;
@@ -17,9 +19,7 @@ use crate::help;
 use crate::modules::ModuleOption;
 use crate::output;
 use crate::progress::{self, Reading};
-use crate::render::numbers::{count_of, grouped, percent, share};
-use crate::render::page::{Ink, Page, plain, span};
-use crate::render::screen::ColorChoice;
+use crate::screen::ColorChoice;
 
 /// The number of a signature's instructions that are shown.
 const SHOWN: usize = 12;

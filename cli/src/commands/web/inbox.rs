@@ -7,9 +7,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use wprof::wasi2::http::{Request, Response, WireLimits};
 use wprof_instrument::RawCounters;
+use wprof_report::names;
 
 use super::connections::Limits;
-use crate::{names, output};
+use crate::output;
 
 /// The maximum number of instances.
 const MAX_INSTANCES: usize = 10_000;

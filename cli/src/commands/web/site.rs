@@ -13,10 +13,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use wprof::wasi2::http::{Request, Response};
 use wprof_instrument::{RawCounters, Source, javascript};
+use wprof_report::names;
 
 use super::super::instrument::RewriteArgs;
 use super::inbox::{Inbox, received, response, target};
-use crate::{names, output};
+use crate::output;
 
 /// The maximum total size of modules.
 const MAX_MODULES: usize = 1 << 30;

@@ -5,9 +5,8 @@ use std::fmt;
 use anyhow::{Result, bail};
 use wprof::{Counting, EventModel};
 use wprof_profiler::Overhead;
-
-use crate::cost_model;
-use crate::render::numbers::grouped;
+use wprof_report::cost_model;
+use wprof_report::render::numbers::grouped;
 
 /// The maximum number of events of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]

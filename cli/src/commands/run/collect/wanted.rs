@@ -7,8 +7,7 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command};
 use wprof::{Collect, EventModel};
 use wprof_jit::events::BUILT_IN;
-
-use crate::cost_model;
+use wprof_report::cost_model;
 
 /// One thing to count.
 #[derive(Clone, Debug)]

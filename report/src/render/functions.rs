@@ -1,6 +1,5 @@
 //! The functions that cost the most.
 
-use clap::ValueEnum;
 use wprof_profiler::{FunctionProfile, Share, Shares};
 
 use super::numbers::{average, grouped, percent, share};
@@ -12,12 +11,13 @@ use super::time;
 use super::view::View;
 
 /// What functions are sorted by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    // Of the processor, in the function itself.
+    /// Time of the processor, in the function itself.
     Time,
-    // Executed in the function itself.
+    /// Instructions executed in the function itself.
     Instructions,
+    /// The number of calls.
     Calls,
 }
 

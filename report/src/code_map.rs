@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use wprof::{FrameSymbol, Module};
 use wprof_jit::module::{Entity, Import};
 use wprof_profiler::export::{CodeMap, Frame, LineRow, SourceLine};
 use wprof_profiler::{Callee, CodeRange, FunctionProfile, Profile};
 
-use crate::modules::failure;
 use crate::names;
 
 /// Returns a map of source lines.
@@ -49,7 +48,9 @@ pub fn of_all_functions(module: &Module, profile: &Profile) -> Result<CodeMap> {
     let info = module.info();
     let defined = info.imported_funcs..info.imported_funcs + info.defined_funcs();
     let idle = defined.filter(|&func| profile.function(func).is_none());
-    code.idle = idle.map(|func| module.idle_function(func).map_err(failure)).collect::<Result<_>>()?;
+    code.idle = idle
+        .map(|func| module.idle_function(func).map_err(|error| anyhow!("{error}")))
+        .collect::<Result<_>>()?;
     code.instructions.extend(instructions(module, &code.idle)?);
     code.instructions.sort_unstable();
     Ok(code)

@@ -1,0 +1,43 @@
+//! Properties of the output device: its width, and whether it shows colours.
+
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
+
+use clap::ValueEnum;
+use wprof_report::names;
+use wprof_report::render::screen::Screen;
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    // On a terminal, unless NO_COLOR is set. Documented variants would spread `--help` over pages.
+    #[default]
+    Auto,
+    // Also into pipes and files.
+    Always,
+    // Nowhere.
+    Never,
+}
+
+/// The width of text that is not written to a terminal.
+const USUAL_WIDTH: usize = 120;
+
+/// The width from which on tables have additional columns on terminals.
+const WIDE: usize = 110;
+
+/// Returns the properties of standard output or standard error.
+pub fn screen(stream: impl AsFd + IsTerminal, choice: ColorChoice) -> Screen {
+    let is_terminal = stream.is_terminal();
+    let measured = if is_terminal { terminal_size::terminal_size_of(stream) } else { None };
+    let told = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&width| width > 0);
+    let width = measured.map(|(width, _)| usize::from(width.0)).or_else(told);
+    let color = match choice {
+        ColorChoice::Auto => is_terminal && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()),
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+    };
+    // Full names without a terminal are meant for another program.
+    let cut = width.is_some() || !names::are_in_full();
+    let is_wide = width.is_some_and(|width| width >= WIDE);
+    Screen { width: width.unwrap_or(USUAL_WIDTH), cut, is_wide, color }
+}
