@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod advice;
 mod commands;
+mod cost_model;
 mod durations;
 mod help;
 mod modules;
@@ -86,10 +87,7 @@ fn main() -> ExitCode {
     if let Some(bytes) = max_unpacked {
         commands::unpack_up_to(bytes);
     }
-    if full_names {
-        names::show_in_full();
-    }
-    match command.execute(color) {
+    match names::shown_in_full(full_names, || command.execute(color)) {
         Ok(code) => code,
         Err(error) => {
             output::tell_line(format_args!("error: {error:#}"));

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use wprof::Module;
-use wprof_report::ownership::Ownership;
+use wprof_report::Ownership;
 
 use crate::help;
 

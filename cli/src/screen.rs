@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use clap::ValueEnum;
 use wprof_report::names;
-use wprof_report::render::screen::Screen;
+use wprof_report::page::Style;
 
 /// When to colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -19,14 +19,11 @@ pub enum ColorChoice {
     Never,
 }
 
-/// The width of text that is not written to a terminal.
-const USUAL_WIDTH: usize = 120;
-
 /// The width from which on tables have additional columns on terminals.
 const WIDE: usize = 110;
 
-/// Returns the properties of standard output or standard error.
-pub fn screen(stream: impl AsFd + IsTerminal, choice: ColorChoice) -> Screen {
+/// Returns how text is laid out on standard output or standard error.
+pub fn screen(stream: impl AsFd + IsTerminal, choice: ColorChoice) -> Style {
     let is_terminal = stream.is_terminal();
     let measured = if is_terminal { terminal_size::terminal_size_of(stream) } else { None };
     let told = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&width| width > 0);
@@ -36,8 +33,12 @@ pub fn screen(stream: impl AsFd + IsTerminal, choice: ColorChoice) -> Screen {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
     };
+    let mut style = Style::default();
+    style.full_names = names::are_in_full();
     // Full names without a terminal are meant for another program.
-    let cut = width.is_some() || !names::are_in_full();
-    let is_wide = width.is_some_and(|width| width >= WIDE);
-    Screen { width: width.unwrap_or(USUAL_WIDTH), cut, is_wide, color }
+    style.cut = width.is_some() || !style.full_names;
+    style.is_wide = width.is_some_and(|width| width >= WIDE);
+    style.width = width.unwrap_or(style.width);
+    style.color = color;
+    style
 }

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
-use anyhow::{Result, anyhow};
 use wprof::{FrameSymbol, Module};
 use wprof_jit::module::{Entity, Import};
 use wprof_profiler::export::{CodeMap, Frame, LineRow, SourceLine};
 use wprof_profiler::{Callee, CodeRange, FunctionProfile, Profile};
 
+use crate::error::{Error, Result};
 use crate::names;
 
 /// Returns a map of source lines.
@@ -48,9 +48,7 @@ pub fn of_all_functions(module: &Module, profile: &Profile) -> Result<CodeMap> {
     let info = module.info();
     let defined = info.imported_funcs..info.imported_funcs + info.defined_funcs();
     let idle = defined.filter(|&func| profile.function(func).is_none());
-    code.idle = idle
-        .map(|func| module.idle_function(func).map_err(|error| anyhow!("{error}")))
-        .collect::<Result<_>>()?;
+    code.idle = idle.map(|func| module.idle_function(func)).collect::<Result<_, wprof::Error>>()?;
     code.instructions.extend(instructions(module, &code.idle)?);
     code.instructions.sort_unstable();
     Ok(code)
@@ -157,8 +155,8 @@ fn instructions<'a>(
 ) -> Result<Vec<u32>> {
     let mut offsets = Vec::new();
     for function in functions {
-        let cfg = wprof_jit::cfg::build(module.info(), function.index)?;
-        offsets.extend(wprof_jit::cfg::instruction_offsets(module.info(), &cfg)?);
+        let cfg = wprof_jit::cfg::build(module.info(), function.index).map_err(Error::told)?;
+        offsets.extend(wprof_jit::cfg::instruction_offsets(module.info(), &cfg).map_err(Error::told)?);
     }
     Ok(offsets)
 }
@@ -178,8 +176,8 @@ fn calls(module: &Module, functions: &[FunctionProfile]) -> Result<Vec<(u32, Cal
     };
     let mut all = Vec::new();
     for function in functions {
-        let cfg = wprof_jit::cfg::build(info, function.index)?;
-        let calls = wprof_jit::cfg::direct_calls(info, &cfg)?;
+        let cfg = wprof_jit::cfg::build(info, function.index).map_err(Error::told)?;
+        let calls = wprof_jit::cfg::direct_calls(info, &cfg).map_err(Error::told)?;
         all.extend(calls.into_iter().map(|(offset, index)| (offset, callee(index))));
     }
     Ok(all)

@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 
-use anyhow::{Context, Result};
 use wasmprinter::Print;
 use wprof::Module;
 
+use crate::error::{Context, Error, Result};
 use selected::Selected;
 
 /// The maximum depth of indentation: a large switch nests hundreds of blocks.
@@ -58,7 +58,7 @@ pub fn of_functions(module: &Module, funcs: &[u32]) -> Result<HashMap<u32, Vec<L
     let printed = wasmprinter::Config::new().indent_text(" ").print(&bytes, &mut extract);
     // With no bodies left, the error only says that the printer was stopped.
     if !extract.bodies.is_empty() {
-        printed.context("cannot disassemble the module")?;
+        printed.map_err(|cause| Error::caused("cannot disassemble the module", cause))?;
         extract.end();
     }
     Ok(extract.found)

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use anyhow::{Result, ensure};
 use wprof::{FrameSymbol, Module};
 
+use crate::error::{Error, Result, ensure};
 use crate::names::{self, Named};
 use crate::source_line::SourceLine;
 
@@ -56,8 +56,9 @@ pub fn find(module: &Module, functions: &[Named], asked: &str) -> Result<Option<
     let others = functions.iter().map(Named::shown).filter(|name| name.contains(asked)).collect();
     let mut search = Search { asked, others, shown: HashMap::new(), found: BTreeMap::new() };
     for (order, function) in functions.iter().map(|function| function.index).enumerate() {
-        let cfg = wprof_jit::cfg::build(module.info(), function)?;
-        for offset in wprof_jit::cfg::instruction_offsets(module.info(), &cfg)? {
+        let cfg = wprof_jit::cfg::build(module.info(), function).map_err(Error::told)?;
+        let offsets = wprof_jit::cfg::instruction_offsets(module.info(), &cfg).map_err(Error::told)?;
+        for offset in offsets {
             search.add((order, function), offset, &module.symbols_at(offset));
         }
     }

@@ -2,26 +2,39 @@
 //!
 //! Invariant: displayed text contains no control characters, whatever the module contains.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Result, bail};
 use wprof::Module;
 use wprof_profiler::{Callee, Profile};
 
+use crate::error::{Result, bail};
 use crate::{fitted_name, short_name};
 
-/// Whether names are shown in full, a setting for the whole process.
-static IN_FULL: AtomicBool = AtomicBool::new(false);
+pub use crate::fitted_name::cut;
 
-/// Makes all later names be shown in full.
-pub fn show_in_full() {
-    IN_FULL.store(true, Ordering::Relaxed);
+thread_local! {
+    /// Whether this thread shows names in full.
+    static IN_FULL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Reports whether names are shown in full.
+/// Calls `work`, in which this thread shows names in full, or short ones. Reports do so as their
+/// [`Style`](crate::page::Style) says.
+pub fn shown_in_full<R>(in_full: bool, work: impl FnOnce() -> R) -> R {
+    /// Restores the setting, also if `work` panics.
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            IN_FULL.set(self.0);
+        }
+    }
+    let _restore = Restore(IN_FULL.replace(in_full));
+    work()
+}
+
+/// Reports whether this thread shows names in full.
 pub fn are_in_full() -> bool {
-    IN_FULL.load(Ordering::Relaxed)
+    IN_FULL.get()
 }
 
 /// The maximum number of candidates in an error message.
@@ -29,7 +42,7 @@ const CANDIDATES: usize = 5;
 
 /// A function that can be looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub(crate) struct Named {
     /// Index in the module.
     pub index: u32,
     /// The name in the module, if there is one.
@@ -51,7 +64,7 @@ impl Named {
 
 /// Returns the functions that ran, as far as counts and samples of time tell: those with most instructions first, then
 /// those of which only time is known.
-pub fn of_profile(profile: &Profile) -> Vec<Named> {
+pub(crate) fn of_profile(profile: &Profile) -> Vec<Named> {
     let hottest_first = profile.functions_by_ops().into_iter().map(|(function, _)| function);
     let mut all: Vec<Named> =
         hottest_first.map(|function| Named { index: function.index, raw: function.name.clone() }).collect();
@@ -65,7 +78,7 @@ pub fn of_profile(profile: &Profile) -> Vec<Named> {
 }
 
 /// Returns the functions of a module that have a body.
-pub fn of_module(module: &Module) -> Vec<Named> {
+pub(crate) fn of_module(module: &Module) -> Vec<Named> {
     let info = module.info();
     let named = |index: u32| Named { index, raw: module.func_name(index).map(str::to_owned) };
     (info.imported_funcs..info.imported_funcs + info.defined_funcs()).map(named).collect()
@@ -81,19 +94,19 @@ fn full(index: u32, raw: Option<&str>) -> String {
     raw.map_or_else(|| numbered(index), full_of_symbol)
 }
 
-/// Returns the display name of a symbol: demangled and, unless the user wants full names, short.
+/// Returns the display name of a symbol: demangled and, unless names are shown in full, short.
 pub fn of_symbol(raw: &str) -> String {
     let demangled = wprof::demangle(raw);
     harmless(&if are_in_full() { demangled } else { short_name::short(&demangled) })
 }
 
 /// Returns the name of a symbol, demangled but not shortened.
-pub fn full_of_symbol(raw: &str) -> String {
+pub(crate) fn full_of_symbol(raw: &str) -> String {
     harmless(&wprof::demangle(raw))
 }
 
 /// Returns a symbol's name without any arguments, for use in a remark.
-pub fn bare(raw: &str) -> String {
+pub(crate) fn bare(raw: &str) -> String {
     let demangled = wprof::demangle(raw);
     harmless(&if are_in_full() { demangled } else { short_name::bare(&demangled) })
 }
@@ -103,7 +116,7 @@ fn numbered(index: u32) -> String {
 }
 
 /// Returns the full names of the functions that are shown by a short one.
-pub fn full_names(profile: &Profile) -> BTreeMap<u32, String> {
+pub(crate) fn full_names(profile: &Profile) -> BTreeMap<u32, String> {
     let ran = profile.functions.iter().map(|function| (function.index, &function.name));
     let routines = profile.contexts.iter().flat_map(|tree| &tree.routines).map(|routine| &routine.callee);
     let callees = routines.chain(profile.time.iter().flat_map(|time| &time.callees));
@@ -124,7 +137,7 @@ pub fn adopt(profile: &mut Profile, module: &Module) {
 }
 
 /// Replaces all names in a profile by display names, for formats that are written from the profile alone.
-pub fn show_all(profile: &mut Profile) {
+pub(crate) fn show_all(profile: &mut Profile) {
     let show = |index: u32, name: &mut Option<String>| *name = Some(shown(index, name.as_deref()));
     profile.program = harmless(&profile.program);
     profile.functions.iter_mut().for_each(|function| show(function.index, &mut function.name));
@@ -155,7 +168,7 @@ pub fn harmless(text: &str) -> String {
 ///
 /// # Errors
 /// Returns an error if no function or several match; the message lists candidates.
-pub fn find(functions: &[Named], asked: &str) -> Result<Named> {
+pub(crate) fn find(functions: &[Named], asked: &str) -> Result<Named> {
     if let Ok(index) = asked.parse::<u32>() {
         match functions.iter().find(|function| function.index == index) {
             Some(found) => return Ok(found.clone()),
@@ -176,7 +189,7 @@ pub fn find(functions: &[Named], asked: &str) -> Result<Named> {
 }
 
 /// Finds what is named `asked`, or else the only name that contains `asked`; `None` otherwise.
-pub fn find_inlined<T: Copy>(named: &[(T, String)], asked: &str) -> Option<Vec<T>> {
+pub(crate) fn find_inlined<T: Copy>(named: &[(T, String)], asked: &str) -> Option<Vec<T>> {
     let all = |fits: &dyn Fn(&str) -> bool| -> Vec<&(T, String)> {
         named.iter().filter(|(_, name)| fits(name)).collect()
     };
@@ -236,7 +249,7 @@ fn list(candidates: &[&Named]) -> String {
 }
 
 /// Returns a name for a list of several, without some of its arguments if it is long.
-pub fn beginning(name: &str) -> String {
+pub(crate) fn beginning(name: &str) -> String {
     const LONGEST: usize = 100;
     if are_in_full() { name.to_owned() } else { fitted_name::cut(name, LONGEST) }
 }
@@ -279,6 +292,18 @@ mod tests {
             error.contains("f<…>::g3()") && error.lines().all(|line| line.chars().count() < 110),
             "{error}"
         );
+    }
+
+    #[test]
+    fn names_are_in_full_where_that_is_wanted_only() {
+        let raw = "_ZN4core3fmt5write17h0123456789abcdefE";
+        let shown = || of_symbol("std::map<int, int, std::less<int>, std::allocator<int>>::at(int)");
+        let short = shown();
+        let full = shown_in_full(true, || (shown(), shown_in_full(false, shown)));
+        assert!(full.0.len() > short.len(), "{full:?}");
+        assert_eq!((full.1, shown()), (short.clone(), short));
+        let panicked = std::panic::catch_unwind(|| shown_in_full(true, || panic!("{}", of_symbol(raw))));
+        assert!(panicked.is_err() && !are_in_full());
     }
 
     #[test]

@@ -119,7 +119,8 @@ impl From<Owner> for u8 {
     }
 }
 
-/// The rules that decide who owns a file.
+/// The rules that decide whose source files are: the program's own, or a library's. The default knows the paths of
+/// standard libraries.
 #[derive(Clone, Debug, Default)]
 pub struct Ownership {
     library: Vec<String>,
@@ -151,19 +152,19 @@ impl Ownership {
     }
 
     /// Returns the owner of a file.
-    pub fn of_file(&self, file: &str) -> Owner {
+    pub(crate) fn of_file(&self, file: &str) -> Owner {
         if self.is_library(file) { Owner::Library } else { Owner::Yours }
     }
 
     /// Returns the owner of a function of a module: by its file, or else by its name in the module.
-    pub fn of_function(&self, module: Option<&Module>, func: u32, name: Option<&str>) -> Owner {
+    pub(crate) fn of_function(&self, module: Option<&Module>, func: u32, name: Option<&str>) -> Owner {
         let module = module.filter(|module| !module.info().is_imported_func(func));
         let file = module.and_then(|module| file_of(module, func));
         file.map_or_else(|| of_name(name.unwrap_or_default()), |file| self.of_file(&file))
     }
 
     /// Returns the owner of a function that debug information names: by its file, or else by its name.
-    pub fn of_symbol(&self, symbol: &FrameSymbol) -> Owner {
+    pub(crate) fn of_symbol(&self, symbol: &FrameSymbol) -> Owner {
         symbol.file().map_or_else(|| of_name(symbol.name().unwrap_or_default()), |file| self.of_file(file))
     }
 }

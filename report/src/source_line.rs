@@ -6,17 +6,6 @@ use wprof::Module;
 
 use crate::names;
 
-/// Returns the source line of a module's code at `offset`.
-pub fn at(module: &Module, offset: u32) -> Option<SourceLine> {
-    let symbols = module.symbols_at(offset);
-    let symbol = symbols.first()?;
-    // Compilers use line 0 for code without a source line.
-    let line = symbol.line().filter(|&line| line > 0)?;
-    let name = symbol.name().filter(|_| symbols.len() > 1);
-    let inlined = name.map(names::of_symbol);
-    Some(SourceLine { file: symbol.file()?.to_owned(), line, inlined })
-}
-
 /// A line of source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SourceLine {
@@ -29,6 +18,17 @@ pub struct SourceLine {
 }
 
 impl SourceLine {
+    /// Returns the source line of a module's code at `offset`, if debug information tells it.
+    pub fn at(module: &Module, offset: u32) -> Option<Self> {
+        let symbols = module.symbols_at(offset);
+        let symbol = symbols.first()?;
+        // Compilers use line 0 for code without a source line.
+        let line = symbol.line().filter(|&line| line > 0)?;
+        let name = symbol.name().filter(|_| symbols.len() > 1);
+        let inlined = name.map(names::of_symbol);
+        Some(Self { file: symbol.file()?.to_owned(), line, inlined })
+    }
+
     /// Formats the line with the inlined function that contains it.
     pub fn with_function(&self) -> String {
         self.inlined.as_ref().map_or_else(|| self.to_string(), |name| format!("{self} in {name}, inlined"))

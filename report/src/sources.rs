@@ -9,37 +9,38 @@ use crate::source_line::SourceLine;
 /// The maximum size of a file that is read.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Source files, each read when it is first requested.
-#[derive(Debug)]
+/// Source files, each read when it is first requested. The default has none.
+#[derive(Debug, Default)]
 pub struct Sources {
     /// The folder of the module: sources often lie beside it.
-    beside: PathBuf,
+    beside: Option<PathBuf>,
     /// Whether only files in that folder or below are read: the author of the module chose the names.
     only_beside: bool,
     files: HashMap<String, Option<Vec<String>>>,
 }
 
 impl Sources {
-    /// Creates an empty set; files that are not found at their path are looked for beside the module.
+    /// Creates the set of all files of the machine; those that are not found at their path are looked for beside the file
+    /// of the module. Whoever made the module thus chooses which files are shown: for modules of others, and text that
+    /// they get to see, take [`Sources::next_to`].
     pub fn new(module: &Path) -> Self {
-        let beside = module.parent().unwrap_or(Path::new("")).to_owned();
+        let beside = Some(module.parent().unwrap_or(Path::new("")).to_owned());
         Self { beside, only_beside: false, files: HashMap::new() }
     }
 
-    /// Creates an empty set of files that lie in the folder of the module or below, for output that nobody asked a
-    /// source of.
+    /// Creates the set of files that lie in the folder of the module's file or below.
     pub fn next_to(module: &Path) -> Self {
         Self { only_beside: true, ..Self::new(module) }
     }
 
     /// Returns the text of a line, if the file is available.
-    pub fn text(&mut self, line: &SourceLine) -> Option<&str> {
+    pub(crate) fn text(&mut self, line: &SourceLine) -> Option<&str> {
         self.lines(&line.file)?.get(line.line as usize - 1).map(String::as_str)
     }
 
     /// Returns the lines of a file, if it is available.
-    pub fn lines(&mut self, file: &str) -> Option<&[String]> {
-        let (beside, only_beside) = (&self.beside, self.only_beside);
+    pub(crate) fn lines(&mut self, file: &str) -> Option<&[String]> {
+        let (beside, only_beside) = (self.beside.as_deref()?, self.only_beside);
         self.files.entry(file.to_owned()).or_insert_with(|| read(file, beside, only_beside)).as_deref()
     }
 }
@@ -71,6 +72,7 @@ mod tests {
         }
         let module = path("app/app.wasm");
         let [mut all, mut beside] = [Sources::new(&module), Sources::next_to(&module)];
+        assert_eq!(Sources::default().lines("src/a.c"), None);
         let secret = path("secret.c").display().to_string();
         assert_eq!(all.lines(&secret).map(<[String]>::len), Some(1));
         for name in [secret.as_str(), "../secret.c", "src/../../secret.c"] {

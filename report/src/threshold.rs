@@ -2,8 +2,9 @@
 
 use std::str::FromStr;
 
-use anyhow::{Context, Result};
 use wprof_profiler::{Change, TotalChange};
+
+use crate::error::{Context, Result};
 
 /// The limit of a total's change.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,20 +1,12 @@
 //! `wprof annotate`: shows one function with its counts.
 
-use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, ValueHint};
-use wprof_profiler::{FunctionProfile, Path};
-use wprof_report::inlined::Inlined;
-use wprof_report::render::annotation::{self, Annotated};
-use wprof_report::render::page::Page;
-use wprof_report::render::path_annotation::{self, AnnotatedPath};
-use wprof_report::render::view::View;
-use wprof_report::sources::Sources;
-use wprof_report::{code_map, disassembly, inlined, names, render};
+use wprof_report::page::Page;
+use wprof_report::{Sources, View, annotate};
 
 use crate::modules::ModuleOption;
 use crate::screen::{ColorChoice, screen};
@@ -55,61 +47,12 @@ pub fn execute(args: &AnnotateArgs, color: ColorChoice) -> Result<()> {
     let mut profile = super::read_profile(&args.profile)?;
     let module = args.module.needed(&mut profile, &args.profile)?;
     modules::tell_missing_debug_info(Some(&module));
-    let functions = names::of_profile(&profile);
-    let path = args.module.path(&profile, &args.profile);
-    let inlined = match args.path {
-        None => inlined::find(&module, &functions, &args.function)?,
-        Some(_) => None,
-    };
-    if let Some(inlined) = inlined {
-        let mut page = Page::new(screen(io::stdout(), color));
-        write_inlined(&mut page, View::new(&profile, Some(&module)), &inlined, Sources::new(&path))?;
-        return output::print(&page.into_text());
-    }
-    let found = names::find(&functions, &args.function);
-    let found = match profile.bursts {
-        Some(_) => found
-            .context("this is a sample, and the function may have run outside its bursts: `wprof run --exact` counts everything")?,
-        None => found?,
-    };
-    let function = match profile.function(found.index) {
-        Some(counted) => Cow::Borrowed(counted),
-        // Only the timer found it.
-        None => Cow::Owned(module.idle_function(found.index).map_err(modules::failure)?),
-    };
-    let is_counted = matches!(function, Cow::Borrowed(_));
-    let function = &*function;
+    let sources = Sources::new(&args.module.path(&profile, &args.profile));
     let view = View::new(&profile, Some(&module));
-    let (code, sources) = (disassembly::of_function(&module, found.index)?, Sources::new(&path));
     let mut page = Page::new(screen(io::stdout(), color));
     match args.path {
-        Some(id) => {
-            let path = numbered_path(function, id)?;
-            path_annotation::write(&mut page, AnnotatedPath { view, function, id, path, code, sources });
-        }
-        None => annotation::write(&mut page, Annotated { view, function, is_counted, code, sources }),
+        Some(id) => annotate::path(&mut page, &view, &args.function, id, sources)?,
+        None => annotate::function(&mut page, &view, &args.function, sources)?,
     }
     output::print(&page.into_text())
-}
-
-/// Writes a source function that exists only inlined.
-fn write_inlined(page: &mut Page, view: View<'_>, inlined: &Inlined, sources: Sources) -> Result<()> {
-    let Some(module) = view.module else { return Ok(()) };
-    let functions: BTreeSet<u32> = inlined.places.iter().map(|place| place.function).collect();
-    let ran: Vec<&FunctionProfile> =
-        functions.iter().filter_map(|&function| view.profile.function(function)).collect();
-    let ops = render::inlined::ops(view.profile, &code_map::of_instructions(module, &ran)?, &inlined.places);
-    let code = disassembly::of_functions(module, &functions.into_iter().collect::<Vec<_>>())?;
-    render::inlined::write(page, view, inlined, &ops, (code, sources));
-    Ok(())
-}
-
-fn numbered_path(function: &FunctionProfile, id: u64) -> Result<Path> {
-    let numbering = function
-        .path_numbering()
-        .context("the profile has no paths: record one with `wprof run --collect paths`")?;
-    let paths = numbering.paths();
-    numbering.path(id).with_context(|| {
-        format!("there is no path {id}: path numbers are below {paths}, and some of them are unused")
-    })
 }

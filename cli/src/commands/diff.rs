@@ -7,9 +7,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, ValueHint};
 use wprof_profiler::{Change, Comparison, TotalChange, share_names};
-use wprof_report::render::comparison;
-use wprof_report::render::page::Page;
-use wprof_report::threshold::Threshold;
+use wprof_report::diff::{self, Threshold};
+use wprof_report::page::Page;
 
 use crate::screen::{ColorChoice, screen};
 use crate::{output, progress};
@@ -65,7 +64,7 @@ pub fn execute(args: &DiffArgs, color: ColorChoice) -> Result<ExitCode> {
     let comparison = progress::during("comparing the profiles", || Comparison::of_amounts(&before, &after));
     let totals = comparison.totals();
     let exceeded = args.fail_on.iter().map(|threshold| threshold.exceeded(&totals));
-    let exceeded: Vec<Option<&TotalChange>> = exceeded.collect::<Result<_>>()?;
+    let exceeded: Vec<Option<&TotalChange>> = exceeded.collect::<Result<_, wprof_report::Error>>()?;
     if args.json {
         output::print_with(|out| {
             comparison.write_json(&mut *out)?;
@@ -73,7 +72,7 @@ pub fn execute(args: &DiffArgs, color: ColorChoice) -> Result<ExitCode> {
         })?;
     } else {
         let mut page = Page::new(screen(io::stdout(), color));
-        comparison::write_changes(&mut page, &comparison, (&before, &after), args.top);
+        diff::changes(&mut page, &comparison, (&before, &after), args.top);
         output::print(&page.into_text())?;
     }
     let fails = |found: &TotalChange| args.insignificant || !found.may_be_chance;

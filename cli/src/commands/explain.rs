@@ -1,24 +1,15 @@
 //! `wprof explain`: shows how a function is compiled.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use clap::{Args, ValueEnum, ValueHint};
-use wprof::Module;
-use wprof_jit::abi::VmLayout;
-use wprof_jit::compile::{Compiler, CompilerOptions, ModuleEnv, Tier};
-use wprof_jit::graph::BlockGraph;
-use wprof_jit::plan::{Collection, FunctionPlan};
-use wprof_jit::reoptimize::{Advice, Decision, Reoptimized, Reoptimizer};
-use wprof_report::inlined::{Inlined, Place};
-use wprof_report::names::Named;
-use wprof_report::render::numbers::count_of;
-use wprof_report::render::plan;
-use wprof_report::{inlined, names};
+use wprof_jit::plan::Collection;
+use wprof_report::explain::{self, Options};
+use wprof_report::names;
 
 use super::run::collect::Limit;
-use super::run::{COLLECT_HELP, PassesArgs, ProfileArgs, ReoptimizeArgs, decided};
+use super::run::{COLLECT_HELP, PassesArgs, ProfileArgs, ReoptimizeArgs};
 use super::trace::Method;
 use crate::help;
 use crate::{modules, output};
@@ -49,20 +40,27 @@ enum ShownTier {
     Optimized,
 }
 
-impl From<ShownTier> for Tier {
-    fn from(tier: ShownTier) -> Tier {
+impl From<ShownTier> for explain::Tier {
+    fn from(tier: ShownTier) -> Self {
         match tier {
-            ShownTier::Baseline => Tier::Baseline,
-            ShownTier::Optimized => Tier::Optimized,
+            ShownTier::Baseline => Self::Baseline,
+            ShownTier::Optimized => Self::Optimized,
         }
     }
 }
 
-/// The number of functions that are explained for one that is inlined into them; of more there is only a list.
-const MOST_EXPLAINED: usize = 8;
-
-/// The number of offsets that are listed for each function.
-const MOST_STARTS: usize = 4;
+impl From<Stage> for explain::Stage {
+    fn from(stage: Stage) -> Self {
+        match stage {
+            Stage::Cfg => Self::Cfg,
+            Stage::Plan => Self::Plan,
+            Stage::Graph => Self::Graph,
+            Stage::Clif => Self::Clif,
+            Stage::Asm => Self::Asm,
+            Stage::Decisions => Self::Decisions,
+        }
+    }
+}
 
 const EXAMPLES: &str = "\
 Examples:
@@ -122,58 +120,22 @@ pub struct ExplainArgs {
 
 pub fn execute(args: &ExplainArgs) -> Result<()> {
     let module = modules::load(&modules::plain_engine()?, &args.module)?;
-    let functions = names::of_module(&module);
-    if let Some(found) = inlined::find(&module, &functions, &args.function)? {
-        return explain_inlined(args, &module, &functions, &found);
-    }
-    let function = names::find(&functions, &args.function)?;
-    output::print(&explained(args, &module, &function)?)
+    let explained = explain::function(&module, &args.function, &options(args)?);
+    output::print(&explained.map_err(advised)?)
 }
 
-/// Explains the functions into which a source function is inlined.
-fn explain_inlined(args: &ExplainArgs, module: &Module, functions: &[Named], found: &Inlined) -> Result<()> {
-    let mut hosts: BTreeMap<u32, Vec<&Place>> = BTreeMap::new();
-    for place in &found.places {
-        hosts.entry(place.function).or_default().push(place);
+/// Adds to an error which options would help.
+fn advised(error: wprof_report::Error) -> anyhow::Error {
+    match error.to_string() == explain::NO_DECISIONS {
+        true => anyhow!("{error}: give --profile-use, and --profile off"),
+        false => error.into(),
     }
-    let mut text = format!("{}: inlined into {}\n", found.name, count_of(hosts.len() as u64, "function"));
-    for (index, places) in &hosts {
-        let Some(function) = functions.iter().find(|function| function.index == *index) else { continue };
-        let instructions: usize = places.iter().map(|place| place.offsets.len()).sum();
-        let starts = places.iter().filter_map(|place| place.offsets.first());
-        let starts: Vec<String> = starts.take(MOST_STARTS).map(|start| format!("{start:#x}")).collect();
-        let more = if places.len() > MOST_STARTS { ", …" } else { "" };
-        let instructions = count_of(instructions as u64, "instruction");
-        let name = function.shown();
-        text += &format!("  {index:>6}  {name}: {instructions}, from {}{more} on\n", starts.join(", "));
-    }
-    if hosts.len() > MOST_EXPLAINED {
-        text += "give the index of one function to explain it\n";
-        return output::print(&text);
-    }
-    for function in functions.iter().filter(|function| hosts.contains_key(&function.index)) {
-        text += &format!("\n{}", explained(args, module, function)?);
-    }
-    output::print(&text)
 }
 
-/// Returns the text about one function.
-fn explained(args: &ExplainArgs, module: &Module, function: &Named) -> Result<String> {
+/// Returns what is shown, and how the function is compiled.
+fn options(args: &ExplainArgs) -> Result<Options> {
     let counted = args.profile.exact_unless_told().counted(args.budget.as_ref(), None)?;
     ensure!(counted.across.is_none(), "--depth is for `wprof run`: leave it out");
-    let interesting = counted.interesting.as_ref().map(|interesting| &interesting.profile);
-    let used = args.reoptimize.profile()?;
-    let profiles = [
-        (counted.weights.as_ref(), "weights are a profile"),
-        (interesting, "interesting paths are a profile"),
-        (used.as_ref(), "earlier profile is one"),
-    ];
-    for (profile, what) in profiles {
-        ensure!(
-            profile.is_none_or(|profile| module.has_hash(&profile.module_hash)),
-            "the {what} of another module, or of another build of it: give one of this module"
-        );
-    }
     let collection = match args.trace {
         Some(method) => {
             let (tracing, weights) = (Some(method.into()), counted.weights.clone());
@@ -181,105 +143,12 @@ fn explained(args: &ExplainArgs, module: &Module, function: &Named) -> Result<St
         }
         None => counted.collection(),
     };
-    let plan = FunctionPlan::new(module.info(), function.index, &collection, 0)?;
-    Ok(match args.stage {
-        Stage::Cfg => plan.cfg.to_string(),
-        Stage::Plan => plan::text(module.info(), &plan, &collection, &function.shown()),
-        Stage::Graph => version(args, module, &plan, &collection)?.0.to_string(),
-        Stage::Decisions => decisions(args, module, &plan, &collection)?,
-        Stage::Clif | Stage::Asm => {
-            let (graph, _) = version(args, module, &plan, &collection)?;
-            code(args, module, &plan, &collection, &graph)?
-        }
-    })
-}
-
-/// Creates a compiler with the options of `wprof run`; its code can be interrupted if anything is collected.
-fn compiler(args: &ExplainArgs, collection: &Collection) -> Result<Compiler> {
-    let passes = args.passes.set();
-    let options = CompilerOptions { polls: !collection.is_off(), passes, ..CompilerOptions::default() };
-    Ok(Compiler::new(options.collecting(collection))?)
-}
-
-/// Returns the graph of baseline code, or of the best version that would be compiled, with the decisions behind it.
-fn version(
-    args: &ExplainArgs,
-    module: &Module,
-    plan: &FunctionPlan,
-    collection: &Collection,
-) -> Result<(BlockGraph, Option<Vec<Decision>>)> {
-    let compiler = compiler(args, collection)?;
-    let tier = args.tier.into();
-    if tier == Tier::Baseline {
-        return Ok((compiler.version(plan, tier), None));
-    }
-    // Only its code tells which loops cannot be vectorised.
-    let settled = with_env(module, collection, |env| {
-        compiler.settled(env, plan, tier, |plan| {
-            Ok::<_, anyhow::Error>(match better(args, module, plan, collection)? {
-                Some(Reoptimized { graph, decisions }) => (graph, Some(decisions)),
-                None => (compiler.version(plan, tier), None),
-            })
-        })
-    });
-    let (_, graph, decisions) = settled?;
-    Ok((graph, decisions))
-}
-
-/// Returns the improvements that a profile leads to, if one is given and knows the function.
-fn better(
-    args: &ExplainArgs,
-    module: &Module,
-    plan: &FunctionPlan,
-    collection: &Collection,
-) -> Result<Option<Reoptimized>> {
-    let (Some(profile), Some(policy), true) =
-        (args.reoptimize.profile()?, args.reoptimize.policy(), collection.is_off())
-    else {
-        return Ok(None);
-    };
-    let (info, advice) = (module.info(), Advice::new(&profile));
-    let by = Reoptimizer { info, advice: &advice, policy: &policy, collection };
-    Ok(compiler(args, collection)?.reoptimized(plan, &by)?)
-}
-
-/// Describes the decisions on the way to the best version, one per line.
-fn decisions(
-    args: &ExplainArgs,
-    module: &Module,
-    plan: &FunctionPlan,
-    collection: &Collection,
-) -> Result<String> {
-    let (_, decisions) = version(args, module, plan, collection)?;
-    let decisions = decisions.context(
-        "decisions need a profile in which the function ran: give --profile-use, and --profile off",
-    )?;
-    let func = plan.cfg.func;
-    Ok(decisions.iter().map(|decision| decided(module, func, decision) + "\n").collect())
-}
-
-/// Calls `with` with what code of a module depends on besides its bytes.
-fn with_env<T>(module: &Module, collection: &Collection, with: impl FnOnce(&ModuleEnv<'_>) -> T) -> T {
-    let (info, events) = (module.info(), &collection.events);
-    let layout = VmLayout::new(info);
-    let type_ids: Vec<u32> = (0..info.types.len()).collect();
-    let env =
-        ModuleEnv { info, layout: &layout, type_ids: &type_ids, events, slots: 0, dispatch_cells: Some(0) };
-    with(&env)
-}
-
-fn code(
-    args: &ExplainArgs,
-    module: &Module,
-    plan: &FunctionPlan,
-    collection: &Collection,
-    graph: &BlockGraph,
-) -> Result<String> {
-    let compiler = compiler(args, collection)?;
-    with_env(module, collection, |env| {
-        Ok(match args.stage {
-            Stage::Clif => compiler.clif(env, &plan.cfg, graph, args.tier.into())?,
-            _ => compiler.disassemble(env, &plan.cfg, graph, args.tier.into())?,
-        })
-    })
+    let mut options = Options::collecting(collection);
+    options.stage = args.stage.into();
+    options.tier = args.tier.into();
+    options.passes = args.passes.set();
+    options.profile = args.reoptimize.profile()?;
+    options.policy = args.reoptimize.policy();
+    options.full_names = names::are_in_full();
+    Ok(options)
 }

@@ -3,63 +3,59 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum, ValueHint};
 use wprof::Module;
-use wprof_profiler::export::{self, CodeMap, Coverage, Differential, Metric, Samples, Unit};
-use wprof_profiler::{Profile, share_names};
-use wprof_report::ownership::Ownership;
-use wprof_report::render::contexts::column_of;
-use wprof_report::render::{runs, sample};
-use wprof_report::{code_map, names};
+use wprof_profiler::Profile;
+use wprof_report::export::{Changes, Export, Format, Options, write_json};
+use wprof_report::names;
 
 use crate::modules::ModuleOption;
 use crate::ownership::OwnershipArgs;
 use crate::{modules, output, progress};
 
-/// Formats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// One line per stack, for flamegraph.pl, inferno and similar tools
-    Folded,
-    /// A flame graph: an SVG image for any browser
-    Flamegraph,
-    /// For https://www.speedscope.app
-    Speedscope,
-    /// For `go tool pprof` and everything else that reads it (gzipped)
-    Pprof,
-    /// For https://profiler.firefox.com
-    Firefox,
-    /// Trace events for chrome://tracing and https://ui.perfetto.dev, with the time line
-    Chrome,
-    /// V8's own, for the performance panels of Chromium and editors
-    Cpuprofile,
-    /// For callgrind_annotate and KCachegrind, by instruction and line
-    Callgrind,
-    /// Coverage of lines, functions and branches, for genhtml
-    Lcov,
-    /// The same as Cobertura's XML, for CI
-    Cobertura,
-    /// A table of functions
-    Csv,
-    /// Everything in the profile, as one object
-    Json,
-}
+/// A format, by its name on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct To(Format);
 
-impl Format {
-    /// Reports whether the format is about source lines, including those of functions that did not run.
-    fn is_of_lines(self) -> bool {
-        matches!(self, Self::Lcov | Self::Cobertura)
+/// The formats, with their names and what they are for.
+const FORMATS: [(Format, &str, &str); 12] = [
+    (Format::Folded, "folded", "One line per stack, for flamegraph.pl, inferno and similar tools"),
+    (Format::Flamegraph, "flamegraph", "A flame graph: an SVG image for any browser"),
+    (Format::Speedscope, "speedscope", "For https://www.speedscope.app"),
+    (Format::Pprof, "pprof", "For `go tool pprof` and everything else that reads it (gzipped)"),
+    (Format::Firefox, "firefox", "For https://profiler.firefox.com"),
+    (
+        Format::Chrome,
+        "chrome",
+        "Trace events for chrome://tracing and https://ui.perfetto.dev, with the time line",
+    ),
+    (Format::Cpuprofile, "cpuprofile", "V8's own, for the performance panels of Chromium and editors"),
+    (Format::Callgrind, "callgrind", "For callgrind_annotate and KCachegrind, by instruction and line"),
+    (Format::Lcov, "lcov", "Coverage of lines, functions and branches, for genhtml"),
+    (Format::Cobertura, "cobertura", "The same as Cobertura's XML, for CI"),
+    (Format::Csv, "csv", "A table of functions"),
+    (Format::Json, "json", "Everything in the profile, as one object"),
+];
+
+impl ValueEnum for To {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [To; FORMATS.len()] = {
+            let mut all = [To(Format::Json); FORMATS.len()];
+            let mut at = 0;
+            while at < all.len() {
+                all[at] = To(FORMATS[at].0);
+                at += 1;
+            }
+            all
+        };
+        &ALL
     }
 
-    /// Reports whether the format has threads of its own.
-    fn has_threads(self) -> bool {
-        matches!(self, Self::Speedscope | Self::Pprof | Self::Firefox | Self::Chrome)
-    }
-
-    /// Reports whether the format has room for one metric only.
-    fn is_of_one_metric(self) -> bool {
-        matches!(self, Self::Folded | Self::Flamegraph | Self::Cpuprofile)
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (_, name, what) = FORMATS.iter().find(|(format, ..)| *format == self.0)?;
+        Some(PossibleValue::new(*name).help(*what))
     }
 }
 
@@ -87,7 +83,7 @@ More examples:
 pub struct ExportArgs {
     /// Choose the format
     #[arg(long, value_enum, value_name = "FORMAT")]
-    to: Format,
+    to: To,
     /// The profile
     #[arg(value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     profile: PathBuf,
@@ -113,40 +109,67 @@ pub struct ExportArgs {
 }
 
 pub fn execute(args: &ExportArgs) -> Result<()> {
-    let mut profile = super::read_profile(&args.profile)?;
-    if args.to == Format::Json {
+    let profile = super::read_profile(&args.profile)?;
+    let To(format) = args.to;
+    if format == Format::Json {
         return write_to(&args.output, |out| write_json(&profile, out));
     }
     ensure!(
-        args.weight.is_none() || args.to.is_of_one_metric(),
+        args.weight.is_none() || format.is_of_one_metric(),
         "this format contains all metrics: leave out --weight"
     );
     ensure!(
-        !args.by_thread || args.to.is_of_one_metric() || args.to.has_threads(),
+        !args.by_thread || format.is_of_one_metric() || format.has_threads(),
         "this format has no stacks that could begin with threads: leave out --by-thread"
     );
     ensure!(
-        args.against.is_none() || args.to == Format::Flamegraph,
+        args.against.is_none() || format == Format::Flamegraph,
         "--against needs --to flamegraph: give that, or use `wprof diff`"
     );
-    let mut before = args.against.as_deref().map(super::read_profile).transpose()?;
-    if let Some(before) = &mut before {
-        share_names(before, &mut profile);
-    }
-    let exported = Exported::new(profile, args)?;
+    let before = args.against.as_deref().map(super::read_profile).transpose()?;
+    export(args, profile, before)
+}
+
+fn export(args: &ExportArgs, mut profile: Profile, before: Option<Profile>) -> Result<()> {
+    let To(format) = args.to;
+    format.check(&profile)?;
+    let module = match format.is_of_lines() {
+        true => Some(args.module.needed(&mut profile, &args.profile)?),
+        false => args.module.at_hand(&mut profile, &args.profile)?,
+    };
+    let mut options = Options::default();
+    options.weight = args.weight.clone();
+    options.by_thread = args.by_thread && !format.has_threads();
+    options.full_names = names::are_in_full();
     if let Some(before) = before {
-        let changes = exported.changes_since(before)?;
-        let about = changes.samples.metrics.first().map_or_else(String::new, |metric| exported.about(metric));
-        return write_to(&args.output, |out| export::write_differential_flamegraph(&changes, &about, out));
+        let changes = Changes::new(before, profile, module.as_ref(), options)?;
+        return write_to(&args.output, |out| changes.write(out));
     }
-    let write = || write_to(&args.output, |out| exported.write(args.to, out));
+    if format.is_of_lines() {
+        options.ownership = args.ownership.resolve(module.as_ref());
+    }
+    let path = args.module.path(&profile, &args.profile);
+    let exported = Export::new(profile, module.as_ref(), format, options)?;
+    if let Some(module) = module.as_ref().filter(|_| format.is_of_lines()) {
+        check_lines(&exported, module, &path)?;
+    }
+    let write = || write_to(&args.output, |out| exported.write(out));
     if is_output(&args.output) { write() } else { progress::during("exporting the profile", write) }
 }
 
-/// Writes a profile as JSON.
-pub fn write_json(profile: &Profile, mut out: impl Write) -> io::Result<()> {
-    profile.write_json(&mut out)?;
-    out.write_all(b"\n")
+/// Checks that there are source lines, and that some are the program's own.
+fn check_lines(exported: &Export, module: &Module, path: &Path) -> Result<()> {
+    ensure!(
+        exported.has_lines(),
+        "{} has no source lines: {}",
+        path.display(),
+        modules::missing_debug_info(module).unwrap_or_else(|| "build it with debug information".to_owned())
+    );
+    ensure!(
+        exported.has_own_files(),
+        "all source files are of libraries: say with --mine GLOB which ones are yours"
+    );
+    Ok(())
 }
 
 /// Writes a file, or standard output for the path `-`.
@@ -160,166 +183,4 @@ pub fn write_to(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()
 /// Reports whether a path stands for standard output.
 fn is_output(path: &Path) -> bool {
     path == Path::new("-")
-}
-
-const EMPTY: &str =
-    "the profile is empty: the program was too short to sample; count it with `wprof run --exact`";
-
-/// A profile with readable names, and the code map of its module.
-struct Exported {
-    profile: Profile,
-    code: CodeMap,
-    /// The owners of source files, for formats of lines.
-    ownership: Ownership,
-    /// The metric to show, in formats that show a single one.
-    metric: Option<String>,
-}
-
-impl Exported {
-    /// # Errors
-    /// Returns an error if the format needs a module that is missing, or figures that the profile does not have.
-    fn new(mut profile: Profile, args: &ExportArgs) -> Result<Self> {
-        let (code, ownership) = code(&mut profile, args)?;
-        let code = CodeMap { full_names: names::full_names(&profile), ..code };
-        names::show_all(&mut profile);
-        match args.to.has_threads() {
-            true => profile = profile.by_thread().unwrap_or(profile),
-            false if args.by_thread => profile = super::by_thread(&profile)?,
-            false => {}
-        }
-        let mut exported = Self { profile, code, ownership, metric: args.weight.clone() };
-        if args.to.is_of_one_metric() {
-            if exported.samples().metric(args.weight.as_deref()).is_none() {
-                exported.metric = args.weight.as_deref().map(|asked| column_of(asked).to_owned());
-            }
-            exported.check_metric()?;
-            if args.weight.is_none() && !exported.profile.is_led_by_time() {
-                let all = exported.samples().metrics;
-                exported.metric = all.into_iter().map(|metric| metric.name).find(|name| name != "time");
-            }
-        }
-        Ok(exported)
-    }
-
-    fn check_metric(&self) -> Result<()> {
-        let samples = self.samples();
-        if samples.metric(self.metric.as_deref()).is_some() {
-            return Ok(());
-        }
-        let known: Vec<&str> = samples.metrics.iter().map(|metric| metric.name.as_str()).collect();
-        match &self.metric {
-            Some(asked) => bail!("the profile has no weight `{asked}`: give one of {}", known.join(", ")),
-            None => bail!(EMPTY),
-        }
-    }
-
-    /// Returns the changes since an earlier profile. A sample of another size is scaled.
-    ///
-    /// # Errors
-    /// Returns an error if the earlier profile does not have the metric.
-    fn changes_since(&self, before: Profile) -> Result<Differential> {
-        let rate = |profile: &Profile| profile.sampled().map_or(1.0, |rate| rate.as_f64());
-        let (samples, code) = (self.samples(), CodeMap::default());
-        let Some(metric) = samples.metric(self.metric.as_deref()) else { bail!(EMPTY) };
-        // Times are not scaled: a nanosecond is the same at any sampling rate.
-        let scale = match metric.unit {
-            Unit::Nanoseconds | Unit::Bytes => 1.0,
-            Unit::Count => rate(&self.profile) / rate(&before).max(f64::MIN_POSITIVE),
-        };
-        let ownership = Ownership::default();
-        let mut before = Self { profile: before, code, ownership, metric: Some(metric.name.clone()) };
-        names::show_all(&mut before.profile);
-        before.check_metric()?;
-        let samples_before = before.samples();
-        let Some(metric_before) = samples_before.metric(Some(&metric.name)) else { bail!(EMPTY) };
-        Ok(Differential::new((&samples, metric), (&samples_before, metric_before), scale))
-    }
-
-    fn samples(&self) -> Samples {
-        Samples::new(&self.profile, &self.code)
-    }
-
-    /// Describes the program, when it first ran, and the size of the sample if the metric was counted in bursts only.
-    fn about(&self, metric: &Metric) -> String {
-        // Events are counted in all of the run.
-        let is_event = self.profile.events.iter().any(|event| event.name == metric.name);
-        let rate = self.profile.sampled().filter(|_| metric.unit == Unit::Count && !is_event);
-        format!("{}{}", self.about_run(), sample::mark(rate))
-    }
-
-    /// Describes the program, and when it first ran.
-    fn about_run(&self) -> String {
-        let program = Path::new(&self.profile.program).file_name().unwrap_or_default().to_string_lossy();
-        let started = self.profile.runs.iter().map(|run| run.started).filter(|&started| started > 0).min();
-        started.map_or_else(|| program.to_string(), |started| format!("{program}, {}", runs::date(started)))
-    }
-
-    fn write(&self, format: Format, mut out: impl Write) -> io::Result<()> {
-        let Self { profile, code, .. } = self;
-        let started = profile.runs.iter().map(|run| run.started).min().unwrap_or(0);
-        match format {
-            Format::Folded => self.write_metric(out, export::write_folded),
-            Format::Flamegraph => self.write_metric(out, |samples, metric, out| {
-                export::write_flamegraph(samples, metric, &self.about(metric), out)
-            }),
-            Format::Speedscope => export::write_speedscope(&self.samples(), &profile.program, out),
-            Format::Pprof => export::write_pprof(&Samples::by_line(profile, code), profile, out),
-            Format::Firefox => export::write_firefox(&self.samples(), started, out),
-            Format::Chrome => export::write_chrome(&self.samples(), profile.timeline.as_ref(), out),
-            Format::Cpuprofile => self.write_metric(out, export::write_cpuprofile),
-            Format::Callgrind => export::write_callgrind(profile, code, &mut out),
-            Format::Lcov => export::write_lcov(&self.coverage(), out),
-            Format::Cobertura => export::write_cobertura(&self.coverage(), started, out),
-            Format::Csv => export::write_csv(profile, code, out),
-            Format::Json => write_json(profile, out),
-        }
-    }
-
-    /// Returns the coverage of the program's own source files; readers cannot find those of libraries.
-    fn coverage(&self) -> Coverage {
-        let mut coverage = Coverage::new(&self.profile, &self.code);
-        coverage.files.retain(|file| !self.ownership.is_library(&file.path));
-        coverage
-    }
-
-    fn write_metric<W: Write>(
-        &self,
-        out: W,
-        write: impl FnOnce(&Samples, &Metric, W) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let samples = self.samples();
-        samples.metric(self.metric.as_deref()).map_or(Ok(()), |metric| write(&samples, metric, out))
-    }
-}
-
-/// Returns the module's code map; an empty one if the module is missing and the format does not need it.
-fn code(profile: &mut Profile, args: &ExportArgs) -> Result<(CodeMap, Ownership)> {
-    if !args.to.is_of_lines() {
-        let module = args.module.at_hand(profile, &args.profile)?;
-        let code = |module: &Module| code_map::of_functions_that_ran(module, profile);
-        let code = module.as_ref().map_or_else(|| Ok(CodeMap::default()), code)?;
-        return Ok((code, Ownership::default()));
-    }
-    ensure!(
-        profile.bursts.is_none() || profile.sampled().is_some_and(|rate| rate.counted >= rate.of),
-        "this is a sample, and what it did not see would stand there as not covered: count everything with `wprof run --exact`"
-    );
-    ensure!(
-        !profile.functions.is_empty(),
-        "the profile has no counts of code: record one with `wprof run --collect edges`"
-    );
-    let module = args.module.needed(profile, &args.profile)?;
-    let code = code_map::of_all_functions(&module, profile)?;
-    ensure!(
-        !code.lines.is_empty(),
-        "{} has no source lines: {}",
-        args.module.path(profile, &args.profile).display(),
-        modules::missing_debug_info(&module).unwrap_or_else(|| "build it with debug information".to_owned())
-    );
-    let ownership = args.ownership.resolve(Some(&module));
-    ensure!(
-        code.files.iter().any(|file| !ownership.is_library(file)),
-        "all source files are of libraries: say with --mine GLOB which ones are yours"
-    );
-    Ok((code, ownership))
 }

@@ -29,7 +29,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Result, anyhow, ensure};
 use clap::Subcommand;
 use wprof_profiler::{FileError, Profile, ReadLimits};
 
@@ -155,13 +155,6 @@ fn read_paths(path: &Path) -> Result<Profile> {
     let shown = path.display();
     ensure!(profile.has_paths(), "{shown} has no paths: record it with `wprof run --collect paths`");
     Ok(profile)
-}
-
-/// Returns a profile with its threads as the outermost callers.
-fn by_thread(profile: &Profile) -> Result<Profile> {
-    profile.by_thread().context(
-        "the profile tells no threads apart: the program started none, or profiles without threads were added up",
-    )
 }
 
 /// Reads a profile with paths across calls; errors name the file.

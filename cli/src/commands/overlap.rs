@@ -5,9 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueHint};
-use wprof_profiler::Comparison;
-use wprof_report::render::comparison;
-use wprof_report::render::page::Page;
+use wprof_report::diff;
+use wprof_report::page::Page;
 
 use crate::output;
 use crate::screen::{ColorChoice, screen};
@@ -43,12 +42,7 @@ pub fn execute(args: &OverlapArgs, color: ColorChoice) -> Result<()> {
             path.display()
         );
     }
-    let comparison = Comparison::new(&complete, &other);
-    ensure!(
-        comparison::can_overlap(&comparison),
-        "the profiles have no figures of the same kind: collect the same for both"
-    );
     let mut page = Page::new(screen(io::stdout(), color));
-    comparison::write_overlap(&mut page, &comparison);
+    diff::overlap(&mut page, &complete, &other)?;
     output::print(&page.into_text())
 }

@@ -5,15 +5,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueHint};
-use wprof_profiler::{PathEnd, PathNumbering, Predictor, Profile, Suspect, order_tests, suspects};
+use wprof_profiler::{Profile, order_tests, suspects};
 use wprof_report::names;
-use wprof_report::render::branches::way;
-use wprof_report::render::numbers::{count_of, grouped};
-use wprof_report::render::page::{Ink, Page, plain, span};
-use wprof_report::render::path_text::{PathText, target};
-use wprof_report::render::place;
-use wprof_report::render::table::{Side, Table};
-use wprof_report::render::view::View;
+use wprof_report::page::Page;
+use wprof_report::rank::{self, Runs};
 
 use crate::help;
 use crate::modules::ModuleOption;
@@ -78,104 +73,19 @@ fn read(paths: &[PathBuf]) -> Result<Vec<Profile>> {
 
 fn write_tests(paths: &[PathBuf], page: &mut Page) -> Result<()> {
     let order = order_tests(&read(paths)?).context("the tests do not fit together")?;
-    let mut table = Table::new(&[("new paths", Side::Right), ("paths", Side::Right), ("test", Side::Left)]);
-    for gain in &order {
-        let figures = [gain.new, gain.paths].map(|figure| plain(grouped(figure)));
-        let test = plain(paths[gain.test].display().to_string());
-        table.row(figures.into_iter().chain([test]).collect());
-    }
-    page.table(&table);
-    let needed = order.iter().filter(|gain| gain.new > 0);
-    let all: u64 = needed.clone().map(|gain| gain.new).sum();
-    let line = format!(
-        "{} of {} run all {}",
-        grouped(needed.count() as u64),
-        count_of(order.len() as u64, "test"),
-        count_of(all, "path")
-    );
-    page.gap();
-    page.line(&[span(line, Ink::Strong)]);
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    rank::tests(page, &order, &names);
     Ok(())
 }
 
 fn write_suspects(args: &RankArgs, page: &mut Page) -> Result<()> {
     let (mut failing, mut passing) = (read(&args.failing)?, read(&args.passing)?);
     let found = suspects(&failing, &passing).context("the runs do not fit together")?;
-    let runs = format!(
-        "{} in {} and {}",
-        count_of(found.len() as u64, "suspect"),
-        count_of(failing.len() as u64, "failing run"),
-        count_of(passing.len() as u64, "passing run")
-    );
-    page.line(&[span(runs, Ink::Strong)]);
     let module = args.module.at_hand(&mut failing[0], &args.failing[0])?;
     if let Some(module) = &module {
         failing.iter_mut().chain(&mut passing).for_each(|profile| names::adopt(profile, module));
     }
-    for suspect in found.iter().take(args.top) {
-        // A path that leads to a stop belongs to the runs that stopped there.
-        let has = |run: &&Profile| {
-            let function = run.function(suspect.function);
-            let is_edge = matches!(suspect.predictor, Predictor::Edge(_));
-            function.is_some_and(|function| is_edge || end(function, &suspect.predictor).is_some())
-        };
-        let ran = failing.iter().chain(&passing).find(has);
-        if let Some(ran) = ran {
-            page.gap();
-            write_suspect(page, &View::new(ran, module.as_ref()), suspect);
-        }
-    }
-    if let Some(more) = found.len().checked_sub(args.top).filter(|&more| more > 0) {
-        page.gap();
-        page.line(&[span(format!("and {} more", grouped(more as u64)), Ink::Faint)]);
-    }
+    let runs = Runs { failing: &failing, passing: &passing, module: module.as_ref() };
+    rank::suspects(page, &found, &runs, args.top);
     Ok(())
-}
-
-fn write_suspect(page: &mut Page, view: &View<'_>, suspect: &Suspect) {
-    let Some(function) = view.profile.function(suspect.function) else { return };
-    let figures = format!(
-        ": in {} and {}, increase {:.2}, importance {:.2}",
-        count_of(suspect.failing, "failing run"),
-        count_of(suspect.passing, "passing run"),
-        suspect.increase,
-        suspect.importance
-    );
-    let what = match suspect.predictor {
-        Predictor::Edge(_) => "edge in ",
-        Predictor::Path(_) => "path in ",
-        Predictor::Stopped(..) => "stop in ",
-    };
-    page.line(&[plain(what), span(view.name(suspect.function), Ink::Name), plain(figures)]);
-    let lines = match &suspect.predictor {
-        Predictor::Edge(edge) => {
-            let edge = &function.edges[edge.index()];
-            let place = place::of_blocks(view, [&function.blocks[edge.from.index()]]);
-            let text = format!("{} → {} ({})", edge.from, target(function, edge.to), way(edge.kind));
-            vec![("edge", text), ("lines", place)]
-        }
-        predictor => {
-            let numbering = function.cfg().ok().map(|cfg| PathNumbering::new(&cfg));
-            let path = numbering.and_then(|numbering| predictor.path(&numbering));
-            let Some((path, end)) = path.zip(end(function, predictor)) else { return };
-            let text = PathText::new(view, function, &path, &end);
-            vec![("blocks", text.blocks), ("lines", text.places), ("branches", text.branches)]
-        }
-    };
-    for (label, text) in lines.into_iter().filter(|(_, text)| !text.is_empty()) {
-        page.line(&[span(format!("    {label:<10}"), Ink::Faint), plain(text)]);
-    }
-}
-
-/// Returns how a path ended.
-fn end(function: &wprof_profiler::FunctionProfile, predictor: &Predictor) -> Option<PathEnd> {
-    match *predictor {
-        Predictor::Edge(_) => None,
-        Predictor::Path(id) => Some(PathEnd::Finished(id)),
-        Predictor::Stopped(block, prefix) => {
-            let mut stopped = function.paths.iter().flat_map(|paths| &paths.unfinished);
-            let found = stopped.find(|path| path.exit.block == block && path.prefix == prefix)?;
-            Some(PathEnd::Unfinished(found.clone()))
-        }
-    }
 }

@@ -1,20 +1,16 @@
 //! `wprof report`: shows where the instructions went.
 
-use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum, ValueHint};
-use wprof_profiler::{ContextTree, FunctionProfile, INSTRUCTIONS, Profile, share_names};
-use wprof_report::html::HtmlPage;
-use wprof_report::render::contexts::Weights;
-use wprof_report::render::functions::Order;
-use wprof_report::render::page::Page;
-use wprof_report::render::view::View;
-use wprof_report::render::{contexts, distribution, report, time};
-use wprof_report::sources::Sources;
-use wprof_report::{code_map, inlined, names, render};
+use wprof_profiler::Profile;
+use wprof_report::export::write_json;
+use wprof_report::html::{self, HtmlPage};
+use wprof_report::page::Page;
+use wprof_report::text::{self, ContextOptions, Order, ReportOptions};
+use wprof_report::{Sources, View, names};
 
 use super::export;
 use crate::help;
@@ -146,10 +142,10 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     );
     let mut profile = super::read_profile(&args.profile)?;
     if args.by_thread {
-        profile = super::by_thread(&profile)?;
+        profile = text::by_thread(&profile)?;
     }
     if args.json {
-        return output::print_with(|out| export::write_json(&profile, out));
+        return output::print_with(|out| write_json(&profile, out));
     }
     let module = args.module.at_hand(&mut profile, &args.profile)?;
     let ownership = args.ownership.resolve(module.as_ref());
@@ -162,75 +158,30 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     let path = args.module.path(&profile, &args.profile);
     let view = View::new(&profile, module.as_ref()).owned(&ownership).at(&path);
     if let Some(path) = &args.interesting {
-        let across = profile.across_calls();
-        let ours = across.as_ref().unwrap_or(&profile);
-        let interesting = interesting(ours, path)?;
-        report::write_interesting(&mut page, &View { profile: ours, ..view }, &interesting, args.top);
-        return output::print(&page.into_text());
-    }
-    if args.distribution {
-        let found = profile.path_distribution();
-        let found = found.context("the profile has no paths: record one with `wprof run --collect paths`")?;
-        distribution::write(&mut page, &found);
-        return output::print(&page.into_text());
-    }
-    if args.cct || args.callers.is_some() {
-        let expanded = code_map::with_inlined(&profile, module.as_ref());
-        let view = View::new(&expanded, module.as_ref()).owned(&ownership);
-        let weighed = weighed_contexts(&view, args.by.as_deref()).and_then(|(tree, weights)| {
-            let callees = args.callers.as_ref().map(|asked| contexts::find(&tree, asked)).transpose()?;
-            Ok((tree, weights, callees))
-        });
-        let (tree, weights, callees) = match weighed {
-            Err(_) if write_places(args, &mut page, &view)? => return output::print(&page.into_text()),
-            weighed => weighed?,
-        };
-        let tree = tree.as_ref();
-        let trees = (tree, profile.contexts.as_ref());
-        report::write_contexts(
-            &mut page,
-            &view,
-            trees,
-            &weights,
-            (callees.as_deref(), args.least / 100.0, args.top),
-        );
+        let interesting = interesting(&profile, path)?;
+        let written = text::interesting(&mut page, &view, &interesting, args.top);
+        written.with_context(|| path.display().to_string())?;
+    } else if args.distribution {
+        text::distribution(&mut page, &profile)?;
+    } else if args.cct || args.callers.is_some() {
+        text::contexts(&mut page, &view, &context_options(args))?;
     } else {
-        report::write(&mut page, &view, args.top, args.sort.map(Order::from), args.least / 100.0);
+        text::report(&mut page, &view, &report_options(args));
     }
     output::print(&page.into_text())
 }
 
-/// Writes where the function whose callers are asked for is inlined, by instructions, if it is known by that only.
-fn write_places(args: &ReportArgs, page: &mut Page, view: &View<'_>) -> Result<bool> {
-    let is_by_instructions = args.by.as_deref().is_none_or(|by| by == INSTRUCTIONS);
-    let asked = args.callers.as_ref().filter(|_| is_by_instructions);
-    let Some((asked, module)) = asked.zip(view.module) else { return Ok(false) };
-    let Some(found) = inlined::find(module, &names::of_profile(view.profile), asked)? else {
-        return Ok(false);
-    };
-    let ran: Vec<&FunctionProfile> = view.profile.functions.iter().collect();
-    let code = code_map::of_instructions(module, &ran)?;
-    let ops = render::inlined::ops(view.profile, &code, &found.places);
-    render::inlined::write_head(page, view, &found, &ops);
-    page.heading("Callers by instructions");
-    page.table(&render::inlined::callers(view, &found, &ops));
-    Ok(true)
+fn report_options(args: &ReportArgs) -> ReportOptions {
+    let mut options = ReportOptions::default();
+    (options.top, options.order, options.least) = (args.top, args.sort.map(Order::from), args.least / 100.0);
+    options
 }
 
-/// Returns calling contexts weighed by a metric: by default time if it was sampled, else instructions, else calls.
-fn weighed_contexts<'a>(view: &View<'a>, by: Option<&str>) -> Result<(Cow<'a, ContextTree>, Weights)> {
-    let time = time::sampled(view).filter(|_| by.is_none_or(|by| by == "time"));
-    if let Some(time) = time {
-        let tree = time.contexts();
-        let weights = Weights::time(&tree);
-        return Ok((Cow::Owned(tree), weights));
-    }
-    let profile = view.profile;
-    let tree = profile.contexts.as_ref();
-    let tree =
-        tree.context("the profile has no calling contexts: record one with `wprof run --collect cct`")?;
-    let weights = by.map(|name| Weights::named(profile, tree, name)).transpose()?;
-    Ok((Cow::Borrowed(tree), weights.unwrap_or_else(|| Weights::usual(profile, tree))))
+fn context_options(args: &ReportArgs) -> ContextOptions {
+    let mut options = ContextOptions::default();
+    (options.callers, options.by) = (args.callers.clone(), args.by.clone());
+    (options.least, options.top) = (args.least / 100.0, args.top);
+    options
 }
 
 /// The input for an HTML page.
@@ -250,16 +201,12 @@ impl HtmlReport<'_> {
     /// # Errors
     /// Returns an error if a profile cannot be read, or the file cannot be written.
     pub fn write(self, view: &View<'_>, file: &Path) -> Result<()> {
-        let mut before = self.before.map(super::read_profile).transpose()?;
-        let mut after = Cow::Borrowed(view.profile);
-        if let Some(before) = &mut before {
-            share_names(before, after.to_mut());
-        }
-        let view = View { profile: &after, ..*view };
-        let map = view.module.map(code_map::of_lines).unwrap_or_default();
-        let module = self.module.path(view.profile, self.path);
+        let mut options = html::Options::default();
+        options.before = self.before.map(super::read_profile).transpose()?;
+        options.sources = Sources::new(&self.module.path(view.profile(), self.path));
+        options.full_names = names::are_in_full();
         progress::during("writing the report", || {
-            let page = HtmlPage::new(view, before.as_ref(), &map, Sources::new(&module))?;
+            let page = HtmlPage::new(view, options)?;
             export::write_to(file, |out| page.write(out))
         })
     }
@@ -267,14 +214,13 @@ impl HtmlReport<'_> {
 
 /// Reads a profile whose paths are interesting in `profile`.
 fn interesting(profile: &Profile, path: &Path) -> Result<Profile> {
-    ensure!(profile.has_paths(), "the profile has no paths: record one with `wprof run --collect paths`");
-    let interesting = match profile.supergraphs.is_some() {
-        true => super::read_across_calls(path)?.across_calls().unwrap_or_default(),
-        false => super::read_paths(path)?,
-    };
-    // The residual is not shown, but computing it checks that the profiles match.
-    profile.residual(&interesting).with_context(|| path.display().to_string())?;
-    Ok(interesting)
+    let across = profile.across_calls();
+    let ours = across.as_ref().unwrap_or(profile);
+    ensure!(ours.has_paths(), "the profile has no paths: record one with `wprof run --collect paths`");
+    match ours.supergraphs.is_some() {
+        true => super::read_across_calls(path),
+        false => super::read_paths(path),
+    }
 }
 
 fn percent(text: &str) -> Result<f64, String> {

@@ -10,9 +10,9 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueHint};
 use wprof::{Collect, Config, Engine, Interesting, Module, ProfilingConfig};
 use wprof_profiler::{Ending, Profile, Residual};
-use wprof_report::render::page::Page;
-use wprof_report::render::residual;
-use wprof_report::render::view::View;
+use wprof_report::View;
+use wprof_report::page::Page;
+use wprof_report::residual;
 
 use super::merge;
 use super::run::across::{Across, MAX_DEPTH};
@@ -234,12 +234,12 @@ fn report(
 ) -> Result<String> {
     if args.json {
         let mut line = Vec::new();
-        view.profile.write_residual_json(residual, &mut line)?;
+        view.profile().write_residual_json(residual, &mut line)?;
         line.push(b'\n');
         return Ok(String::from_utf8(line)?);
     }
     let mut page = Page::new(screen(stream, color));
-    residual::write(&mut page, view, residual, args.top);
+    residual::untested(&mut page, view, residual, args.top);
     Ok(page.into_text())
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueHint};
-use wprof_report::render::view::View;
+use wprof_report::View;
 
 use super::report::HtmlReport;
 use crate::modules::ModuleOption;

@@ -24,6 +24,7 @@ mod idle_options;
 mod instrument;
 mod interrupt;
 mod invoke;
+mod library;
 mod merge;
 mod metrics;
 mod names;

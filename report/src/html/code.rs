@@ -6,13 +6,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use anyhow::Result;
 use serde::Serialize;
 use wprof::Module;
 use wprof_profiler::FunctionProfile;
 use wprof_profiler::export::{CodeMap, SourceLine};
 
 use crate::disassembly::{self, Line};
+use crate::error::Result;
 use crate::names;
 use crate::sources::Sources;
 

@@ -1,6 +1,6 @@
 //! The report as one self-contained HTML file, without network access or other files.
 //!
-//! Input: a [`View`] of a profile, its module's code map, and optionally an earlier profile. Output: a page that holds
+//! Input: a [`View`] of a profile, and optionally an earlier profile. Output: a page that holds
 //! the figures as JSON, and the program (`assets/`) that shows them.
 //! Invariant: text from the module or the profile is in the page only as data that contains no `<`, so that it can
 //! neither end the data nor begin an element; the program displays it only as text.
@@ -21,11 +21,12 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use wprof_profiler::export::CodeMap;
-use wprof_profiler::{FunctionProfile, Profile};
+use wprof_profiler::{Profile, share_names};
 
-use crate::code_map;
+use crate::error::Result;
 use crate::render::view::View;
 use crate::sources::Sources;
+use crate::{code_map, names};
 use code::Code;
 use contexts::Contexts;
 use details::Details;
@@ -72,41 +73,54 @@ struct Data {
     timeline: Option<Timeline>,
 }
 
+/// What a page holds besides the profile.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// An earlier profile, for comparison.
+    pub before: Option<Profile>,
+    /// The files from which the text of source lines comes.
+    pub sources: Sources,
+    /// Whether names are shown in full.
+    pub full_names: bool,
+}
+
 /// A page to be written.
 #[derive(Debug)]
 pub struct HtmlPage<'a> {
     view: View<'a>,
-    /// The earlier profile, for comparison.
-    before: Option<&'a Profile>,
-    map: &'a CodeMap,
-    sources: Sources,
-    /// The functions that are shown in detail.
-    shown: Vec<&'a FunctionProfile>,
+    /// The profile, which an earlier one may have given names.
+    profile: Cow<'a, Profile>,
+    /// The source lines of the module.
+    map: CodeMap,
     code: Code,
+    options: Options,
 }
 
 impl<'a> HtmlPage<'a> {
-    /// Creates the page of a profile, and of an earlier one if there is one. `map` is the module's code map; it has at
-    /// least the source lines, if the module is available.
+    /// Creates the page of a profile.
     ///
     /// # Errors
     /// Returns an error if the module cannot be disassembled.
-    pub fn new(
-        view: View<'a>,
-        before: Option<&'a Profile>,
-        map: &'a CodeMap,
-        sources: Sources,
-    ) -> anyhow::Result<Self> {
-        let shown = details::shown(view.profile);
-        let code = Code::new(view.module, &shown, map)?;
-        Ok(Self { view, before, map, sources, shown, code })
+    pub fn new(view: &View<'a>, mut options: Options) -> Result<Self> {
+        let mut profile = Cow::Borrowed(view.profile);
+        if let Some(before) = &mut options.before {
+            share_names(before, profile.to_mut());
+        }
+        let map = view.module.map(code_map::of_lines).unwrap_or_default();
+        let code = Code::new(view.module, &details::shown(&profile), &map)?;
+        Ok(Self { view: *view, profile, map, code, options })
     }
 
     /// Writes the page.
     ///
     /// # Errors
     /// Returns an error if `out` fails.
-    pub fn write(mut self, mut out: &mut dyn Write) -> io::Result<()> {
+    pub fn write(self, mut out: impl Write) -> io::Result<()> {
+        names::shown_in_full(self.options.full_names, || self.write_parts(&mut out))
+    }
+
+    fn write_parts(mut self, mut out: &mut dyn Write) -> io::Result<()> {
         let mut rest = PAGE;
         while let Some((text, name, behind)) = next_part(rest) {
             out.write_all(text.as_bytes())?;
@@ -123,14 +137,20 @@ impl<'a> HtmlPage<'a> {
         out.write_all(rest.as_bytes())
     }
 
+    /// Returns the view of the profile with its names.
+    fn view(&self) -> View<'_> {
+        View { profile: &self.profile, ..self.view }
+    }
+
     fn data(&self) -> Data {
-        let Self { view, before, map, shown, .. } = self;
-        let mut owners = Owners::new(view);
+        let (view, before) = (self.view(), self.options.before.as_ref());
+        let mut owners = Owners::new(&view);
         let expanded = self.with_inlined(&mut owners);
+        let shown = details::shown(view.profile);
         Data {
-            overview: Overview::new(view, *before, map),
-            functions: Functions::new(view, *before, map, (shown, &owners)),
-            contexts: Contexts::new(&expanded, *before, &owners),
+            overview: Overview::new(&view, before, &self.map),
+            functions: Functions::new(&view, before, &self.map, (&shown, &owners)),
+            contexts: Contexts::new(&expanded, before, &owners),
             timeline: Timeline::new(view.profile),
         }
     }
@@ -138,21 +158,23 @@ impl<'a> HtmlPage<'a> {
     /// Returns the profile with frames for inlined functions, which `owners` gets to know. An earlier profile may be of another module, whose
     /// inlining is unknown; then neither profile gets such frames.
     fn with_inlined(&self, owners: &mut Owners<'_>) -> Cow<'_, Profile> {
-        let View { profile, module, .. } = self.view;
-        match self.before {
-            Some(_) => Cow::Borrowed(profile),
-            None => code_map::with_inlined_seen(profile, module, &mut |symbol| owners.add(symbol)),
+        match self.options.before {
+            Some(_) => Cow::Borrowed(&*self.profile),
+            None => {
+                code_map::with_inlined_seen(&self.profile, self.view.module, &mut |symbol| owners.add(symbol))
+            }
         }
     }
 
     fn write_details(&self, mut out: impl Write) -> io::Result<()> {
-        let mut details =
-            self.shown.iter().map(|function| Details::new(&self.view, function, (&self.code, self.map)));
+        let view = self.view();
+        let shown = details::shown(view.profile);
+        let mut details = shown.iter().map(|function| Details::new(&view, function, (&self.code, &self.map)));
         details.try_for_each(|details| data::write_line(&details, &mut out))
     }
 
     fn write_sources(&mut self, mut out: impl Write) -> io::Result<()> {
-        let mut files = self.code.files(&mut self.sources);
+        let mut files = self.code.files(&mut self.options.sources);
         files.try_for_each(|file| data::write_line(&file, &mut out))
     }
 }

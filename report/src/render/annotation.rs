@@ -274,7 +274,7 @@ impl<'a, 'p> Writer<'a, 'p> {
             None => Vec::new(),
         };
         line.extend([left, count, plain("  "), block, right, plain("  ")]);
-        if self.page.screen().is_wide {
+        if self.page.style().is_wide {
             let offset = offset.map(|offset| format!("{offset:#x}")).unwrap_or_default();
             line.push(span(format!("{offset:<OFFSET_WIDTH$}"), Ink::Faint));
         }
@@ -284,7 +284,7 @@ impl<'a, 'p> Writer<'a, 'p> {
 
     /// Returns the width of everything left of the instructions.
     fn margin_width(&self) -> usize {
-        let offset = if self.page.screen().is_wide { OFFSET_WIDTH } else { 0 };
+        let offset = if self.page.style().is_wide { OFFSET_WIDTH } else { 0 };
         let time = if self.time.is_some() { TIME_WIDTH + 2 } else { 0 };
         time + self.width + 2 + BLOCK_WIDTH + 2 + offset
     }

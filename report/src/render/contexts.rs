@@ -1,6 +1,5 @@
 //! Calling contexts: the calling context tree top-down, the callers of one function, and statistics of the tree.
 
-use anyhow::Context;
 use wprof_profiler::{
     ALLOCATION_COLUMNS, BYTES_OF, Callee, ContextStats, ContextTree, INSTRUCTIONS, Interval, Metric, Profile,
     TimeProfile, Timed,
@@ -11,6 +10,7 @@ use super::page::{Ink, Page, Span, plain, span};
 use super::sample;
 use super::table::{Side, Table};
 use super::view::View;
+use crate::error::{Context, Result};
 use crate::inlined::check_only;
 use crate::names;
 
@@ -76,7 +76,7 @@ impl Weights {
     ///
     /// # Errors
     /// Returns an error if the quantity is not known by context.
-    pub fn named(profile: &Profile, tree: &ContextTree, name: &str) -> anyhow::Result<Self> {
+    pub fn named(profile: &Profile, tree: &ContextTree, name: &str) -> Result<Self> {
         if name == "calls" {
             return Ok(Self::calls(tree));
         }
@@ -302,7 +302,7 @@ pub fn from_measuring(amount: u64, taken_off: u64) -> String {
 ///
 /// # Errors
 /// Returns an error if no name or several names match.
-pub fn find(tree: &ContextTree, asked: &str) -> anyhow::Result<Vec<u32>> {
+pub fn find(tree: &ContextTree, asked: &str) -> Result<Vec<u32>> {
     let callees = || (0..).zip(tree.routines.iter().map(|routine| &routine.callee));
     let is_asked = |callee: &Callee| matches!(callee, Callee::Host { .. }) && shown(callee) == asked;
     if let Some((routine, _)) = callees().find(|(_, callee)| is_asked(callee)) {

@@ -5,7 +5,7 @@ use wprof_profiler::{FunctionProfile, Share, Shares};
 use super::numbers::{average, grouped, percent, share};
 use super::page::{Ink, Span, plain, span};
 use super::place;
-use super::screen::Screen;
+use super::style::Style;
 use super::table::{Side, Table};
 use super::time;
 use super::view::View;
@@ -22,9 +22,9 @@ pub enum Order {
 }
 
 /// Returns the first `limit` functions.
-pub fn table(view: &View<'_>, order: Order, limit: usize, screen: Screen) -> Table {
+pub fn table(view: &View<'_>, order: Order, limit: usize, style: Style) -> Table {
     let sorted = match order {
-        Order::Time => return time::functions(view, limit, screen),
+        Order::Time => return time::functions(view, limit, style),
         Order::Instructions => view.profile.functions_by_ops(),
         Order::Calls => view.profile.functions_by_calls(),
     };
@@ -43,7 +43,7 @@ pub fn table(view: &View<'_>, order: Order, limit: usize, screen: Screen) -> Tab
         let sampled = shares.as_ref().map(|shares| shares.function(function.index));
         let mut row = figures(view, function, sampled);
         // Looking up a line takes milliseconds.
-        let details = match screen.is_wide {
+        let details = match style.is_wide {
             true => {
                 [per_call(function), function.index.to_string(), place::of_blocks(view, &function.blocks)]
             }

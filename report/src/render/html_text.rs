@@ -1,4 +1,4 @@
-//! Lines of a screen as a page for the browser.
+//! Lines of text as a page for the browser.
 //!
 //! Input: a title, and text in which roles are marked. Output: one self-contained file, without scripts.
 //! Invariant: text from modules and profiles is escaped, so it cannot begin an element.

@@ -3,12 +3,12 @@
 use super::numbers::{average, grouped, percent};
 use super::page::{Ink, plain, span};
 use super::place;
-use super::screen::Screen;
+use super::style::Style;
 use super::table::{Side, Table};
 use super::view::View;
 
 /// Returns the hottest `limit` loops. Trips are iterations per entry; instructions exclude those of called functions.
-pub fn table(view: &View<'_>, limit: usize, screen: Screen) -> Table {
+pub fn table(view: &View<'_>, limit: usize, style: Style) -> Table {
     let mut table = Table::new(&[
         ("instructions", Side::Right),
         ("share", Side::Right),
@@ -22,7 +22,7 @@ pub fn table(view: &View<'_>, limit: usize, screen: Screen) -> Table {
         let found = &hot.found;
         let blocks = view.profile.function(hot.function).map_or(&[][..], |function| &function.blocks);
         let in_loop = found.blocks.iter().filter_map(|block| blocks.get(block.index()));
-        let depth = if screen.is_wide { found.depth.to_string() } else { String::new() };
+        let depth = if style.is_wide { found.depth.to_string() } else { String::new() };
         table.row(vec![
             plain(grouped(found.ops)),
             span(percent(found.ops, view.ops), Ink::of_share(found.ops, view.ops)),

@@ -1,6 +1,6 @@
 //! Text output for people: numbers, tables, summaries of a profile.
 //!
-//! Input: a [`View`](view::View) of a profile and a [`Screen`](screen::Screen). Output: text on a [`Page`](page::Page).
+//! Input: a [`View`](view::View) of a profile. Output: text on a [`Page`](page::Page), laid out in its [`Style`](style::Style).
 //! Invariant: rendering reads and writes no files; the same input produces the same text.
 
 pub mod allocations;
@@ -40,7 +40,7 @@ pub mod report;
 pub mod residual;
 pub mod runs;
 pub mod sample;
-pub mod screen;
+pub mod style;
 pub mod summary;
 pub mod table;
 pub mod threads;

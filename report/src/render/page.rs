@@ -1,13 +1,14 @@
-//! Text under construction for one screen.
+//! Text under construction for one style.
 
 use std::fmt::Write as _;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::html_text;
-use super::screen::Screen;
-use super::table::Table;
-use crate::fitted_name;
+use crate::{fitted_name, names};
+
+pub use super::style::Style;
+pub use super::table::{Side, Table};
 
 /// The role of a piece of text, which decides its colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,10 +90,10 @@ impl Span {
     }
 }
 
-/// Lines for a screen.
+/// Lines for a style.
 #[derive(Debug)]
 pub struct Page {
-    screen: Screen,
+    style: Style,
     text: String,
     /// Whether it is for the browser.
     is_html: bool,
@@ -100,19 +101,24 @@ pub struct Page {
 
 impl Page {
     /// Creates an empty page.
-    pub fn new(screen: Screen) -> Self {
-        Self { screen, text: String::new(), is_html: false }
+    pub fn new(style: Style) -> Self {
+        Self { style, text: String::new(), is_html: false }
     }
 
     /// Creates an empty page for the browser, whose lines are never cut.
     pub fn for_browser() -> Self {
-        let screen = Screen { width: usize::MAX, cut: false, is_wide: true, color: true };
-        Self { screen, text: String::new(), is_html: true }
+        let style = Style { width: usize::MAX, cut: false, is_wide: true, color: true, ..Style::default() };
+        Self { style, text: String::new(), is_html: true }
     }
 
-    /// Returns the screen that the page is for.
-    pub fn screen(&self) -> Screen {
-        self.screen
+    /// Returns how the page is laid out.
+    pub fn style(&self) -> Style {
+        self.style
+    }
+
+    /// Calls `write`, in which names are shown as the page's style says.
+    pub(crate) fn with_names<R>(&mut self, write: impl FnOnce(&mut Self) -> R) -> R {
+        names::shown_in_full(self.style.full_names, || write(self))
     }
 
     /// Returns the text so far.
@@ -120,7 +126,7 @@ impl Page {
         self.text
     }
 
-    /// Returns the file for the browser.
+    /// Returns a self-contained file for the browser, without scripts; meant for a page made by [`Page::for_browser`].
     pub fn into_html(self, title: &str) -> String {
         html_text::whole(title, &self.text)
     }
@@ -139,7 +145,7 @@ impl Page {
     /// Adds a table, indented by two columns.
     pub fn table(&mut self, table: &Table) {
         const MARGIN: usize = 2;
-        let room = self.screen.cut.then(|| self.screen.width.saturating_sub(MARGIN));
+        let room = self.style.cut.then(|| self.style.width.saturating_sub(MARGIN));
         for line in table.lines(room) {
             let mut spans = vec![plain("  ")];
             spans.extend(line);
@@ -147,10 +153,10 @@ impl Page {
         }
     }
 
-    /// Adds one line, cut if the screen cuts lines.
+    /// Adds one line, cut if the style cuts lines.
     pub fn line(&mut self, spans: &[Span]) {
         let last = spans.iter().rposition(|span| !span.text.trim_end().is_empty());
-        let mut room = if self.screen.cut { self.screen.width } else { usize::MAX };
+        let mut room = if self.style.cut { self.style.width } else { usize::MAX };
         let spans = &spans[..last.map_or(0, |last| last + 1)];
         for (index, span) in spans.iter().enumerate() {
             let is_last = index + 1 == spans.len();
@@ -166,7 +172,7 @@ impl Page {
         if self.is_html {
             return html_text::push(&mut self.text, text, ink);
         }
-        match ink.code().filter(|_| self.screen.color && !text.trim().is_empty()) {
+        match ink.code().filter(|_| self.style.color && !text.trim().is_empty()) {
             Some(code) => write!(self.text, "\x1b[{code}m{text}\x1b[0m").expect("strings grow"),
             None => self.text.push_str(text),
         }
@@ -197,24 +203,24 @@ fn fit(text: &str, room: usize, is_last: bool) -> String {
 mod tests {
     use super::*;
 
-    fn text(screen: Screen) -> String {
-        let mut page = Page::new(screen);
+    fn text(style: Style) -> String {
+        let mut page = Page::new(style);
         page.line(&[plain("12 "), span("a name that is long", Ink::Name), plain("   ")]);
         page.into_text()
     }
 
     #[test]
     fn long_lines_are_cut_only_where_asked() {
-        let screen = Screen { width: 10, cut: true, ..Screen::default() };
-        assert_eq!(text(screen), "12 a name…\n");
-        assert_eq!(text(Screen { cut: false, ..screen }), "12 a name that is long\n");
-        assert_eq!(text(Screen { width: 22, ..screen }), "12 a name that is long\n");
+        let style = Style { width: 10, cut: true, ..Style::default() };
+        assert_eq!(text(style), "12 a name…\n");
+        assert_eq!(text(Style { cut: false, ..style }), "12 a name that is long\n");
+        assert_eq!(text(Style { width: 22, ..style }), "12 a name that is long\n");
     }
 
     #[test]
     fn colours_stand_around_the_text_only() {
-        let screen = Screen { width: 80, cut: true, color: true, is_wide: false };
-        assert_eq!(text(screen), "12 \x1b[36ma name that is long\x1b[0m\n");
+        let style = Style { width: 80, cut: true, color: true, ..Style::default() };
+        assert_eq!(text(style), "12 \x1b[36ma name that is long\x1b[0m\n");
     }
 
     #[test]

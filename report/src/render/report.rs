@@ -18,7 +18,7 @@ use super::{
 /// Writes the report, `top` rows in each table; functions in the given order, or in both orders. A path is hot if it
 /// has at least `share` of a metric.
 pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>, share: f64) {
-    let screen = page.screen();
+    let style = page.style();
     runs::write(page, view);
     if let Some(time) = &view.profile.time {
         time::write_brief(page, time);
@@ -30,19 +30,19 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>,
         .into_iter()
         .filter(|&o| order.is_none_or(|only| only == o))
     {
-        let table = functions::table(view, shown, top, screen);
+        let table = functions::table(view, shown, top, style);
         match shown {
             Order::Time => section(page, title(shown), &table),
             Order::Instructions | Order::Calls => sampled_section(page, view, title(shown), &table),
         }
     }
     section(page, "Lines by time", &time::lines(view, top));
-    section(page, "Loops by time", &time_loops::table(view, top, screen));
+    section(page, "Loops by time", &time_loops::table(view, top, style));
     write_allocations(page, view, top);
     section(page, "Mispredicted branches", &predicted::branches(view, top));
     section(page, "Lines by instructions", &lines::table(view, top));
     section(page, "Lines by mispredictions", &predicted::lines(view, top));
-    sampled_section(page, view, "Hottest loops", &loops::table(view, top, screen));
+    sampled_section(page, view, "Hottest loops", &loops::table(view, top, style));
     write_paths(page, view, top);
     section(page, "Hottest paths in calling contexts", &flow::table(view, top));
     sampled_section(page, view, "Hottest extended paths", &extended_paths::table(view, top));

@@ -57,7 +57,7 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
     }
     metrics::write_brief(page, view, HOT);
     host_calls::write_brief(page, view.profile);
-    let functions = functions::table(view, Order::Instructions, FUNCTIONS, page.screen());
+    let functions = functions::table(view, Order::Instructions, FUNCTIONS, page.style());
     write_tables(page, &[functions, lines::table(view, FUNCTIONS)]);
     let sample = view.profile.bursts.zip(view.sampled());
     match sample.is_some_and(|(bursts, rate)| sample::is_too_small_for_places(bursts, rate)) {
@@ -74,13 +74,13 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
 fn write_time(page: &mut Page, view: &View<'_>) {
     let Some(time) = &view.profile.time else { return };
     time::write_brief(page, time);
-    write_tables(page, &[time::functions(view, TIMED, page.screen()), time::lines(view, TIMED)]);
+    write_tables(page, &[time::functions(view, TIMED, page.style()), time::lines(view, TIMED)]);
 }
 
 /// Writes where in the functions the program was.
 fn write_places(page: &mut Page, view: &View<'_>) {
     let loops = match view.is_of_edges() {
-        true => loops::table(view, LOOPS, page.screen()),
+        true => loops::table(view, LOOPS, page.style()),
         false => blocks::table(view, LOOPS),
     };
     let across = view.profile.across_calls();

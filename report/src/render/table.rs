@@ -36,6 +36,9 @@ impl Table {
     }
 
     /// Adds a row, one cell per column.
+    ///
+    /// # Panics
+    /// Panics in debug builds if the number of cells is not that of the columns.
     pub fn row(&mut self, cells: Vec<Span>) {
         debug_assert_eq!(cells.len(), self.titles.len());
         self.rows.push(cells);
@@ -47,8 +50,8 @@ impl Table {
     }
 
     /// Returns the lines for `room` columns, titles first unless all are empty. Empty columns are left out. Without a
-    /// limit of the room names may be longer than any line of a screen, so nothing is aligned behind them.
-    pub fn lines(&self, room: Option<usize>) -> Vec<Vec<Span>> {
+    /// limit of the room names may be longer than any line of a terminal, so nothing is aligned behind them.
+    pub(crate) fn lines(&self, room: Option<usize>) -> Vec<Vec<Span>> {
         let titles = self.titles.iter().map(|&(title, _)| span(title, Ink::Faint)).collect::<Vec<_>>();
         let with_titles = titles.iter().any(|title| !title.is_empty()).then_some(&titles);
         let widths = self.widths(room.unwrap_or(usize::MAX));
@@ -112,7 +115,7 @@ fn excess(widths: &[usize], room: usize) -> Option<usize> {
 mod tests {
     use super::*;
     use crate::render::page::Page;
-    use crate::render::screen::Screen;
+    use crate::render::style::Style;
 
     fn text(width: usize) -> String {
         let mut table = Table::new(&[
@@ -124,7 +127,7 @@ mod tests {
         let cells =
             ["1,234,567", "a_long_file.rs:1234", "a::function::of::some::length", "another::function"];
         table.row(cells.map(plain).to_vec());
-        let mut page = Page::new(Screen { width, cut: true, ..Screen::default() });
+        let mut page = Page::new(Style { width, cut: true, ..Style::default() });
         page.table(&table);
         page.into_text().lines().nth(1).unwrap().to_owned()
     }
@@ -135,7 +138,7 @@ mod tests {
         for name in ["f".to_owned(), "g".repeat(1000)] {
             table.row(vec![plain(name), plain("a.rs:1")]);
         }
-        let mut page = Page::new(Screen { width: 120, cut: false, ..Screen::default() });
+        let mut page = Page::new(Style { width: 120, cut: false, ..Style::default() });
         page.table(&table);
         let text = page.into_text();
         let widths: Vec<usize> = text.lines().map(str::len).collect();

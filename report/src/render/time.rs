@@ -8,7 +8,7 @@ use super::contexts::{bare, shown};
 use super::numbers::{count_of, duration, grouped, percent};
 use super::page::{Ink, Page, Span, plain, span};
 use super::place::{Line, Place, of_blocks, place_at};
-use super::screen::Screen;
+use super::style::Style;
 use super::table::{Side, Table};
 use super::view::View;
 use crate::names;
@@ -38,7 +38,7 @@ pub fn write_brief(page: &mut Page, time: &TimeProfile) {
 }
 
 /// Returns the functions that take the most time, of the program and of the host, and the engine.
-pub fn functions(view: &View<'_>, limit: usize, screen: Screen) -> Table {
+pub fn functions(view: &View<'_>, limit: usize, style: Style) -> Table {
     let mut table = Table::new(&[
         ("time", Side::Right),
         ("share", Side::Right),
@@ -54,7 +54,7 @@ pub fn functions(view: &View<'_>, limit: usize, screen: Screen) -> Table {
     let all = time.total();
     for routine in time.routines().into_iter().filter(|routine| routine.own.samples > 0).take(limit) {
         let mut row = figures(routine.own, routine.total, all);
-        row.extend(details(view, routine.callee, screen).map(|text| span(text, Ink::Faint)));
+        row.extend(details(view, routine.callee, style).map(|text| span(text, Ink::Faint)));
         row.push(span(shown(routine.callee), ink(routine.callee)));
         table.row(row);
     }
@@ -77,10 +77,10 @@ pub fn figures(own: Timed, total: Timed, all: Timed) -> Vec<Span> {
     ]
 }
 
-/// Returns instructions, calls, index and place of a function of the module, if the screen is wide.
-fn details(view: &View<'_>, callee: &Callee, screen: Screen) -> [String; 4] {
+/// Returns instructions, calls, index and place of a function of the module, if there is room.
+fn details(view: &View<'_>, callee: &Callee, style: Style) -> [String; 4] {
     let &Callee::Function { index, .. } = callee else { return Default::default() };
-    if !screen.is_wide {
+    if !style.is_wide {
         return Default::default();
     }
     let function = view.profile.function(index);

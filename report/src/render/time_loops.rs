@@ -7,7 +7,7 @@ use wprof_profiler::{BlockId, BlockProfile, Callee, FunctionProfile, PlaceTime};
 use super::contexts::shown;
 use super::page::{Ink, plain, span};
 use super::place;
-use super::screen::Screen;
+use super::style::Style;
 use super::table::{Side, Table};
 use super::time::{figures, sampled};
 use super::view::View;
@@ -20,7 +20,7 @@ struct Loop {
 
 /// Returns the loops that take the most time, at most `limit`. The time of a loop itself excludes inner loops and called
 /// functions, which its time with callees includes. Loops of functions that no burst saw are known from the module.
-pub fn table(view: &View<'_>, limit: usize, screen: Screen) -> Table {
+pub fn table(view: &View<'_>, limit: usize, style: Style) -> Table {
     let mut table = Table::new(&[
         ("time", Side::Right),
         ("share", Side::Right),
@@ -43,7 +43,7 @@ pub fn table(view: &View<'_>, limit: usize, screen: Screen) -> Table {
         let mut row = figures(own, total, time.total());
         let is_it = |callee: &&Callee| matches!(callee, Callee::Function { index: of, .. } if *of == index);
         let name = time.callees.iter().find(is_it).map(shown).unwrap_or_default();
-        let depth = if screen.is_wide { depth.to_string() } else { String::new() };
+        let depth = if style.is_wide { depth.to_string() } else { String::new() };
         row.extend([span(depth, Ink::Faint), plain(place::of_blocks(view, blocks)), span(name, Ink::Name)]);
         table.row(row);
     }

@@ -23,7 +23,8 @@ impl Config {
     /// # Errors
     /// Fails if there are too many event kinds, two of one name, if the budget's kind is not counted, or if settings
     /// conflict.
-    pub(crate) fn collection(&self) -> Result<Collection> {
+    #[doc(hidden)]
+    pub fn collection(&self) -> Result<Collection> {
         self.check_effects()?;
         self.check_events()?;
         self.check_signals()?;

@@ -17,9 +17,9 @@ use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, ValueHint};
 use wprof_instrument::{RawCounters, Source, read};
 use wprof_profiler::{Profile, Run};
-use wprof_report::render::page::Page;
-use wprof_report::render::summary;
-use wprof_report::render::view::View;
+use wprof_report::View;
+use wprof_report::page::Page;
+use wprof_report::text;
 
 use super::instrument::{RewriteArgs, binary};
 use super::web::site::Taken;
@@ -305,7 +305,7 @@ fn finish(
                 wprof::Module::new(&engine, original.bytes.clone()).map_err(modules::failure)
             });
             let title = wprof_report::names::harmless(&profile.program);
-            summary::write(&mut page, &View::new(profile, module.as_ref().ok()), &title);
+            text::summary(&mut page, &View::new(profile, module.as_ref().ok()), &title);
             output::tell(format_args!("{}", page.into_text()));
         }
         if let Some(path) = path {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use wprof_instrument::{RawCounters, read_trace};
-use wprof_report::render::numbers::count_of;
+use wprof_report::numbers::count_of;
 
 use super::{Original, numbered, original_of};
 use crate::output;

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use wprof::{Error, ErrorKind, FrameInfo, FrameSymbol, Stop, StoppedValue, Trap};
 use wprof_profiler::Ending;
-use wprof_report::render::numbers::grouped;
-use wprof_report::{fitted_name, names};
+use wprof_report::names;
+use wprof_report::numbers::grouped;
 
 use super::collect::{Budget, Counted, Until};
 use super::program::Outcome;
@@ -179,7 +179,7 @@ fn line(frame: &FrameInfo, room: usize) -> String {
 fn fitting([name, remark, place, offset]: [&str; 4], room: usize) -> String {
     let length = |text: &str| text.chars().count();
     let others = length(remark) + length(offset);
-    let name = fitted_name::cut(name, room.saturating_sub(others + length(place)).max(SHORTEST));
+    let name = names::cut(name, room.saturating_sub(others + length(place)).max(SHORTEST));
     let most = room.saturating_sub(others + length(&name)).max(SHORTEST);
     let place = match length(place).checked_sub(most) {
         Some(excess @ 1..) => format!("  …{}", place.chars().skip(excess + 3).collect::<String>()),

@@ -32,16 +32,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use wprof::{Config, GcStatistics, Module, ProfilingConfig, ProfilingCost};
 use wprof_profiler::{Ending, Profile, Run, TableShape};
+use wprof_report::View;
 use wprof_report::names;
-use wprof_report::render::numbers::{count_of, duration, grouped};
-use wprof_report::render::page::Page;
-use wprof_report::render::view::View;
-use wprof_report::render::{runs, summary};
+use wprof_report::numbers::{count_of, duration, grouped};
+use wprof_report::page::Page;
+use wprof_report::text;
 
 pub use args::{PassesArgs, ProgramArgs, RunArgs};
 pub use collect::{COLLECT_HELP, Counted, ProfileArgs};
 pub use program::{Kept, Outcome};
-pub use reoptimize::{ReoptimizeArgs, decided, decisions};
+pub use reoptimize::{ReoptimizeArgs, decisions};
 pub use traced::{Recorded, TraceTarget};
 
 use live::Live;
@@ -181,7 +181,7 @@ fn summarize_other(
     // The file is beside the main one, so its name suffices.
     let file = file.as_deref().and_then(Path::file_name).map(|file| file.to_string_lossy());
     let file = file.map(|file| format!(": see {}", names::harmless(&file))).unwrap_or_default();
-    summary::write_detail(page, &format!("core module {number}{name} ran {functions}{file}"));
+    text::detail(page, &format!("core module {number}{name} ran {functions}{file}"));
 }
 
 /// Opens descriptors that the program cannot use up, so that its profile can be written whatever it leaves open.
@@ -341,41 +341,41 @@ fn summarize(
     let wall = duration(nanoseconds(outcome.wall));
     let ending = match (&args.until, &outcome.stop) {
         (Some(until), Some(_)) => format!("stopped at {until}"),
-        _ => runs::ending(&outcome.ending),
+        _ => text::ending(&outcome.ending),
     };
     let title = format!("{} {ending} after {wall}", names::harmless(&name));
     match profile {
         Some(profile) => {
             let ownership = args.ownership.resolve(Some(module));
             let view = View::new(profile, Some(module)).owned(&ownership).at(args.program.module());
-            summary::write(page, &view, &title);
+            text::summary(page, &view, &title);
         }
         // A user who turned the profile off wants the program's output only.
-        None if args.verbose || outcome.was_counted => summary::write_title(page, &title),
+        None if args.verbose || outcome.was_counted => text::title(page, &title),
         None => {}
     }
     if args.verbose {
         let (functions, bytes) = ran.compiled();
         let (functions, bytes) = (count_of(functions as u64, "function"), count_of(bytes as u64, "byte"));
-        summary::write_detail(page, &format!("{functions} compiled to {bytes}"));
+        text::detail(page, &format!("{functions} compiled to {bytes}"));
         if let Some(bursts) = &outcome.bursts {
             let (begun, lost) = (count_of(bursts.begun, "burst"), grouped(bursts.lost));
-            summary::write_detail(
+            text::detail(
                 page,
                 &format!("{begun}; {lost} more were skipped, as their code was not compiled yet"),
             );
         }
         if let Some(statistics) = outcome.collected.as_ref().filter(|statistics| statistics.objects > 0) {
-            summary::write_detail(page, &collected(statistics, outcome.wall));
+            text::detail(page, &collected(statistics, outcome.wall));
         }
         if let Some(cost) = ran.engine().profiling_cost() {
-            summary::write_detail(page, &spent(&cost));
+            text::detail(page, &spent(&cost));
         }
-        decisions(ran).iter().for_each(|line| summary::write_detail(page, line));
+        decisions(ran).iter().for_each(|line| text::detail(page, line));
         let (used, unused) = ran.compiled_ahead();
         if used + unused > 0 {
             let (used, unused) = (grouped(used as u64), grouped(unused as u64));
-            summary::write_detail(
+            text::detail(
                 page,
                 &format!(
                     "{used} functions and parts were compiled ahead of their first call, {unused} more were never called"

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum, ValueHint};
-use wprof::{Config, Decision, Lanes, Module, Policy, ProfilingConfig, Reoptimization, VectorizedLoop};
+use wprof::{Config, Lanes, Module, Policy, ProfilingConfig, Reoptimization, VectorizedLoop};
 use wprof_profiler::{FunctionProfile, Profile};
-use wprof_report::names;
-use wprof_report::render::numbers::count_of;
+use wprof_report::numbers::count_of;
+use wprof_report::{explain, names};
 
 use super::collect::Counted;
 use crate::help;
@@ -151,13 +151,6 @@ fn lines(module: &Module, done: &Reoptimization) -> Vec<String> {
         if before > 0 { format!(", {} before", count_of(before as u64, "byte")) } else { String::new() };
     let name = names::shown(done.func, module.func_name(done.func));
     let title = format!("{name} reoptimized to {}{growth}", count_of(after as u64, "byte"));
-    let line = |decision| format!("  {}", decided(module, done.func, decision));
+    let line = |decision| format!("  {}", explain::decision(module, done.func, decision));
     [title].into_iter().chain(done.decisions.iter().map(line)).collect()
-}
-
-/// Describes a decision on the way to a better version of `func`, and its place.
-pub fn decided(module: &Module, func: u32, decision: &Decision) -> String {
-    let name = |func| names::shown(func, module.func_name(func));
-    let place = if decision.func == func { String::new() } else { format!(" in {}", name(decision.func)) };
-    format!("{:#x}{place}: {}", decision.offset, decision.verdict.named(name))
 }

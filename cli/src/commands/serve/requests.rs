@@ -6,10 +6,9 @@ use std::time::Duration;
 use wprof::Store;
 use wprof::wasi::WasiCtx;
 use wprof_report::names;
-use wprof_report::render::numbers::{count_of, duration, grouped};
-use wprof_report::render::page::{Ink, Page, plain, span};
-use wprof_report::render::summary;
-use wprof_report::render::table::{Side, Table};
+use wprof_report::numbers::{count_of, duration, grouped};
+use wprof_report::page::{Ink, Page, Side, Table, plain, span};
+use wprof_report::text;
 
 /// The maximum number of path patterns; requests with further patterns are counted together.
 const MOST_PATHS: usize = 200;
@@ -81,7 +80,7 @@ impl Requests {
     /// Writes a table, ordered by total time, the longest first.
     pub fn write(&self, page: &mut Page) {
         let count: u64 = self.all.values().map(|kind| kind.count).sum();
-        summary::write_detail(page, &format!("{} answered", count_of(count, "request")));
+        text::detail(page, &format!("{} answered", count_of(count, "request")));
         let mut sorted: Vec<(&String, &Kind)> = self.all.iter().collect();
         sorted.sort_by_key(|(_, kind)| std::cmp::Reverse(kind.total));
         let mut titles = vec![("requests", Side::Right)];

@@ -6,10 +6,8 @@ use std::time::Duration;
 use anyhow::Result;
 use terminal_size::terminal_size_of;
 use wprof_profiler::Profile;
-use wprof_report::render::live::Look;
-use wprof_report::render::page::Page;
-use wprof_report::render::screen::Screen;
-use wprof_report::render::summary;
+use wprof_report::page::{Page, Style};
+use wprof_report::text;
 
 use crate::output;
 use crate::screen::{ColorChoice, screen};
@@ -59,7 +57,7 @@ impl Snapshots {
     /// Returns an error if the output cannot be written.
     pub fn show(&mut self, profile: Profile) -> Result<bool> {
         let mut page = Page::new(self.screen());
-        Look::new(&profile, self.last.as_ref()).write(&mut page, self.functions());
+        text::live(&mut page, &profile, self.last.as_ref(), self.functions());
         self.last = Some(profile);
         self.count += 1;
         self.silence = 0;
@@ -78,10 +76,10 @@ impl Snapshots {
         }
         let mut page = Page::new(self.screen());
         if let Some(last) = self.last.as_ref().filter(|_| self.is_terminal()) {
-            Look::new(last, None).write(&mut page, self.functions());
+            text::live(&mut page, last, None, self.functions());
         }
         let seconds = time.as_secs();
-        summary::write_detail(
+        text::detail(
             &mut page,
             &format!("no news for {seconds} s: the program waits, or runs code in which no burst begins"),
         );
@@ -124,7 +122,7 @@ impl Snapshots {
         }
     }
 
-    fn screen(&self) -> Screen {
+    fn screen(&self) -> Style {
         match self.place {
             Place::Output => screen(io::stdout(), self.color),
             Place::Messages => screen(io::stderr(), self.color),

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueHint};
 use wprof_jit::cfg;
 use wprof_profiler::{BurstEvent, BurstReader, Cfg, ExtendedPaths, Extension, PathNumbering, TraceFileError};
-use wprof_report::render::numbers::{count_of, grouped, percent};
+use wprof_report::numbers::{count_of, grouped, percent};
 
 use super::names::Names;
 use crate::modules::ModuleOption;

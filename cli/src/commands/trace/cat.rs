@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Args, ValueHint};
 use wprof_profiler::{BitStream, Frame, FunctionTable, Reference, References, Segment};
 use wprof_report::names::harmless;
-use wprof_report::render::numbers::count_of;
+use wprof_report::numbers::count_of;
 
 use super::stats::name;
 use super::{Reader, names::Names};

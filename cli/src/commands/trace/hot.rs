@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, ValueHint};
 use wprof_profiler::{PathItem, Subpath, SubpathEnd, WholePath};
-use wprof_report::render::numbers::{count_of, grouped, percent};
-use wprof_report::render::page::{Ink, Page, Span, plain, span};
+use wprof_report::numbers::{count_of, grouped, percent};
+use wprof_report::page::{Ink, Page, Span, plain, span};
 
 use super::names::Names;
 use super::pages;

@@ -8,8 +8,8 @@ use wprof::Module;
 use wprof_jit::cfg::{self, instruction_offsets};
 use wprof_jit::plan::SplitCfg;
 use wprof_profiler::{BlockId, TraceHead};
+use wprof_report::SourceLine;
 use wprof_report::names;
-use wprof_report::source_line;
 
 use crate::modules::ModuleOption;
 
@@ -73,14 +73,14 @@ impl Names {
     pub fn place(&mut self, function: u32, block: BlockId) -> String {
         let instructions = self.get(function).instructions.get(block.index()).cloned().unwrap_or_default();
         let line = self.module.as_ref().and_then(|module| {
-            instructions.into_iter().take(MOST_LOOKUPS).find_map(|offset| source_line::at(module, offset))
+            instructions.into_iter().take(MOST_LOOKUPS).find_map(|offset| SourceLine::at(module, offset))
         });
         line.map_or_else(|| self.block(function, block), |line| line.to_string())
     }
 
     /// Describes the code at a byte of the module: its function and source line, or else the byte.
     pub fn site(&self, site: u32) -> String {
-        let line = self.module.as_ref().and_then(|module| source_line::at(module, site));
+        let line = self.module.as_ref().and_then(|module| SourceLine::at(module, site));
         line.map_or_else(|| format!("{site:#x}"), |line| format!("{site:#x} {}", line.with_function()))
     }
 

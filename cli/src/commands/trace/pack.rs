@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueHint};
-use wprof_report::render::numbers::{count_of, percent};
+use wprof_report::numbers::{count_of, percent};
 
 use crate::help;
 use crate::{output, progress};

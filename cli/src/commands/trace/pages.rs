@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use anyhow::Result;
-use wprof_report::render::page::Page;
+use wprof_report::page::Page;
 
 use super::super::export;
 use crate::output;

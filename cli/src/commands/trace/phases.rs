@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, ValueHint};
 use wprof_profiler::{PathPhase, PathPhases, WholePath};
-use wprof_report::render::numbers::{count_of, percent};
-use wprof_report::render::page::{Ink, Page, plain, span};
+use wprof_report::numbers::{count_of, percent};
+use wprof_report::page::{Ink, Page, plain, span};
 
 use super::names::Names;
 use crate::help;

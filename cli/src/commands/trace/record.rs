@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum, ValueHint};
 use wprof::{Config, Engine, Tracing};
 use wprof_profiler::TraceMethod;
-use wprof_report::render::numbers::count_of;
+use wprof_report::numbers::count_of;
 
 use super::super::run::{Counted, Kept, ProgramArgs, Recorded, TraceTarget, collect, ending, program};
 use crate::help;

@@ -7,9 +7,8 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::{Args, ValueHint};
 use wprof_profiler::{TraceCounts, TraceMethod, TraceStats};
-use wprof_report::render::numbers::{count_of, duration, grouped};
-use wprof_report::render::page::{Page, plain};
-use wprof_report::render::table::{Side, Table};
+use wprof_report::numbers::{count_of, duration, grouped};
+use wprof_report::page::{Page, Side, Table, plain};
 
 use crate::screen::{ColorChoice, screen};
 use crate::{output, progress};

@@ -10,8 +10,8 @@ use wprof_profiler::{
     AccessSignature, BurstEvent, BurstReader, DataStreams, DataStreamsBuilder, OutsideStreams,
     TraceFileError, TraceStep,
 };
-use wprof_report::render::numbers::{count_of, grouped, percent, share};
-use wprof_report::render::page::{Ink, Page, plain, span};
+use wprof_report::numbers::{count_of, grouped, percent, share};
+use wprof_report::page::{Ink, Page, plain, span};
 
 use super::names::Names;
 use super::pages;

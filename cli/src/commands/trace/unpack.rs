@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::{Args, ValueHint};
 use wprof_profiler::unpack_trace;
-use wprof_report::render::numbers::count_of;
+use wprof_report::numbers::count_of;
 
 use crate::help;
 use crate::progress::{self, Reading};

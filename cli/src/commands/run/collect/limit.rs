@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use crate::cost_model;
 use anyhow::{Result, bail};
 use wprof::{Counting, EventModel};
 use wprof_profiler::Overhead;
-use wprof_report::cost_model;
-use wprof_report::render::numbers::grouped;
+use wprof_report::numbers::grouped;
 
 /// The maximum number of events of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]

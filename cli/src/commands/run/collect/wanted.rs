@@ -3,11 +3,11 @@
 use std::ffi::OsStr;
 use std::sync::LazyLock;
 
+use crate::cost_model;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command};
 use wprof::{Collect, EventModel};
 use wprof_jit::events::BUILT_IN;
-use wprof_report::cost_model;
 
 /// One thing to count.
 #[derive(Clone, Debug)]

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Result, ensure};
 use wprof::{FrameSymbol, Module};
 use wprof_jit::hints;
 use wprof_profiler::Profile;
 use wprof_profiler::export::{self, PlaceInFunction, SampleProfile};
-use wprof_report::code_map;
+
+use crate::code_map;
+use crate::error::{Error, Result, ensure};
 
 /// Returns the executions of all lines, and the targets of indirect calls on them.
 ///
@@ -34,7 +35,7 @@ pub fn build(module: &Module, profile: &Profile) -> Result<SampleProfile> {
 }
 
 fn add_targets(samples: &mut SampleProfile, source: &Source<'_>, profile: &Profile) -> Result<()> {
-    for calls in hints::indirect_calls(source.module.info(), profile)? {
+    for calls in hints::indirect_calls(source.module.info(), profile).map_err(Error::told)? {
         let places = source.places(calls.site);
         for (callee, count) in calls.callees {
             if let Some(name) = source.module.func_name(callee) {

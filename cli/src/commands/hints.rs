@@ -1,20 +1,13 @@
 //! `wprof hints`: turns a profile into hints for compilers, in the module itself or in files beside it.
 
-mod sample_profile;
-mod split_profile;
-
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::{Args, ValueHint};
 use wprof::Module;
-use wprof_jit::hints::{self, HintAccuracy, MetadataSection, Thresholds};
-use wprof_jit::module::BRANCH_HINTS;
 use wprof_profiler::Profile;
-use wprof_report::names;
-use wprof_report::render::numbers::{count_of, percent};
+use wprof_report::hints::{self, Options};
 
 use crate::{modules, output};
 
@@ -81,93 +74,32 @@ pub fn execute(args: &HintsArgs) -> Result<()> {
     let profile = super::read_profile(&args.profile)?;
     let module = modules::of_hash(profile.module_hash, &args.module)?;
     if args.check {
-        return check(&module, &profile);
+        output::tell_line(format_args!("{}", hints::accuracy(&module, &profile)?));
+        return Ok(());
     }
     if let Some(path) = &args.order {
-        output::write_file(path, |out| out.write_all(order(&profile).as_bytes()))?;
+        output::write_file(path, |out| out.write_all(hints::order(&profile).as_bytes()))?;
     }
     if let Some(path) = &args.autofdo {
-        let samples = sample_profile::build(&module, &profile)?;
+        let samples = hints::autofdo(&module, &profile)?;
         output::write_file(path, |out| samples.write(out))?;
     }
     if let Some(path) = &args.split {
-        write_split(&args.module, &module, &profile, path)?;
+        let file = fs::read(&args.module).with_context(|| args.module.display().to_string())?;
+        let bytes = hints::split(&module, &file, &profile)?;
+        output::write_file(path, |out| out.write_all(&bytes))?;
     }
     args.output.as_ref().map_or(Ok(()), |path| write_hinted(args, &module, &profile, path))
 }
 
-fn write_split(file: &Path, module: &Module, profile: &Profile, path: &Path) -> Result<()> {
-    ensure!(
-        !profile.functions.is_empty(),
-        "the profile has no counts of functions: record one with `wprof run --collect edges`"
-    );
-    let (info, file) = (module.info(), fs::read(file).with_context(|| file.display().to_string())?);
-    let bytes = split_profile::bytes(&file, profile, info.imported_funcs, info.defined_funcs());
-    output::write_file(path, |out| out.write_all(&bytes))
-}
-
-fn check(module: &Module, profile: &Profile) -> Result<()> {
-    ensure!(
-        module.info().custom_section(BRANCH_HINTS).is_some(),
-        "the module has no branch hints: write some with `wprof hints`"
-    );
-    ensure_edges(profile)?;
-    report(HintAccuracy::new(module.info(), profile)?);
-    Ok(())
-}
-
-fn ensure_edges(profile: &Profile) -> Result<()> {
-    ensure!(
-        profile.functions.iter().any(|function| function.has_edge_counts()),
-        "the profile does not say which ways branches went: record one with `wprof run --collect edges`"
-    );
-    Ok(())
-}
-
 fn write_hinted(args: &HintsArgs, module: &Module, profile: &Profile, path: &Path) -> Result<()> {
-    ensure_edges(profile)?;
-    let thresholds = Thresholds { likely: args.likely / 100.0, reached: args.reached };
-    let mut sections = vec![hints::branch_hints(module.info(), profile, thresholds)?];
-    if args.all {
-        sections.extend(hints::compilation_hints(module.info(), profile)?);
-    }
-    let bytes = hints::with_sections(module.info(), &module.bytes().map_err(modules::failure)?, &sections);
-    let hinted = Module::new(module.engine(), &bytes).map_err(modules::failure)?;
-    output::write_file(path, |out| out.write_all(&bytes))?;
-    sections.iter().for_each(tell);
-    report(HintAccuracy::new(hinted.info(), profile)?);
+    let mut options = Options::default();
+    (options.all, options.likely, options.reached) = (args.all, args.likely / 100.0, args.reached);
+    let hinted = hints::write(module, profile, &options)?;
+    output::write_file(path, |out| out.write_all(&hinted.bytes))?;
+    hinted.sections.iter().for_each(|section| output::tell_line(format_args!("{section}")));
+    output::tell_line(format_args!("{}", hinted.accuracy));
     Ok(())
-}
-
-fn tell(section: &MetadataSection) {
-    let items = count_of(section.len() as u64, "hint");
-    output::tell_line(format_args!(
-        "{}: {items} in {}",
-        section.name(),
-        count_of(section.function_count() as u64, "function")
-    ));
-}
-
-fn report(found: HintAccuracy) {
-    let HintAccuracy { hinted, reached, as_hinted, all_reached } = found;
-    output::tell_line(format_args!(
-        "{} in functions that ran; {} of {} went as hinted, which are {} of all branches executed",
-        count_of(hinted, "branch hint"),
-        percent(as_hinted, reached),
-        count_of(reached, "execution"),
-        percent(reached, all_reached)
-    ));
-}
-
-/// Returns functions by their names in the module, by which linkers and other tools know them.
-fn order(profile: &Profile) -> String {
-    let mut text = String::new();
-    for (function, _) in profile.functions_by_ops() {
-        let name =
-            function.name.as_deref().map_or_else(|| names::shown(function.index, None), names::harmless);
-        writeln!(text, "{name}").expect("strings take all text");
-    }
-    text
 }
 
 fn likely(text: &str) -> Result<f64, String> {

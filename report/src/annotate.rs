@@ -1,0 +1,96 @@
+//! One function with its counts: each instruction and source line, and in the margin its sampled time, how often each basic
+//! block ran, and how often each branch went which way.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use wprof::Module;
+use wprof_profiler::{FunctionProfile, Path};
+
+use crate::error::{Context, NO_PATHS, Result};
+use crate::inlined::Inlined;
+use crate::page::Page;
+use crate::render::annotation::{self, Annotated};
+use crate::render::path_annotation::{self, AnnotatedPath};
+use crate::render::view::View;
+use crate::sources::Sources;
+use crate::{code_map, disassembly, inlined, names, render};
+
+/// Adds the function that `asked` names: by index, by its whole name, or by a part that only one name has. A source
+/// function that is inlined everywhere is shown at each place where it is.
+///
+/// # Errors
+/// Returns an error if the view has no module, if no function that ran or several have the name, or if the function cannot
+/// be disassembled.
+pub fn function(page: &mut Page, view: &View<'_>, asked: &str, sources: Sources) -> Result<()> {
+    let module = module_of(view)?;
+    page.with_names(|page| {
+        if let Some(found) = inlined::find(module, &names::of_profile(view.profile), asked)? {
+            return write_inlined(page, *view, module, (&found, sources));
+        }
+        let function = found(view, module, asked)?;
+        let is_counted = matches!(function, Cow::Borrowed(_));
+        let code = disassembly::of_function(module, function.index)?;
+        let annotated = Annotated { view: *view, function: &function, is_counted, code, sources };
+        annotation::write(page, annotated);
+        Ok(())
+    })
+}
+
+/// Adds the path with the number `id` of the function that `asked` names, as [`function`] does.
+///
+/// # Errors
+/// Returns an error under the conditions of [`function`], if the profile has no paths, or if none has this number.
+pub fn path(page: &mut Page, view: &View<'_>, asked: &str, id: u64, sources: Sources) -> Result<()> {
+    let module = module_of(view)?;
+    page.with_names(|page| {
+        let function = found(view, module, asked)?;
+        let code = disassembly::of_function(module, function.index)?;
+        let path = numbered_path(&function, id)?;
+        let annotated = AnnotatedPath { view: *view, function: &function, id, path, code, sources };
+        path_annotation::write(page, annotated);
+        Ok(())
+    })
+}
+
+fn module_of<'a>(view: &View<'a>) -> Result<&'a Module> {
+    view.module.context("instructions are in the module, and there is none")
+}
+
+/// Returns the function that was asked for; of one that only the timer found, there are no counts.
+fn found<'a>(view: &View<'a>, module: &Module, asked: &str) -> Result<Cow<'a, FunctionProfile>> {
+    let found = names::find(&names::of_profile(view.profile), asked);
+    let found = match view.profile.bursts {
+        Some(_) => found
+            .context("this is a sample, and the function may have run outside its bursts: `wprof run --exact` counts everything")?,
+        None => found?,
+    };
+    Ok(match view.profile.function(found.index) {
+        Some(counted) => Cow::Borrowed(counted),
+        None => Cow::Owned(module.idle_function(found.index)?),
+    })
+}
+
+/// Writes a source function that exists only inlined.
+fn write_inlined(
+    page: &mut Page,
+    view: View<'_>,
+    module: &Module,
+    (inlined, sources): (&Inlined, Sources),
+) -> Result<()> {
+    let functions: BTreeSet<u32> = inlined.places.iter().map(|place| place.function).collect();
+    let ran: Vec<&FunctionProfile> =
+        functions.iter().filter_map(|&function| view.profile.function(function)).collect();
+    let ops = render::inlined::ops(view.profile, &code_map::of_instructions(module, &ran)?, &inlined.places);
+    let code = disassembly::of_functions(module, &functions.into_iter().collect::<Vec<_>>())?;
+    render::inlined::write(page, view, inlined, &ops, (code, sources));
+    Ok(())
+}
+
+fn numbered_path(function: &FunctionProfile, id: u64) -> Result<Path> {
+    let numbering = function.path_numbering().context(NO_PATHS)?;
+    let paths = numbering.paths();
+    numbering.path(id).with_context(|| {
+        format!("there is no path {id}: path numbers are below {paths}, and some of them are unused")
+    })
+}
