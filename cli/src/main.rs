@@ -1,6 +1,7 @@
 //! The program `wprof`: runs WebAssembly programs with an exact profile, and shows profiles.
 //!
-//! Invariant: only this crate deals with terminals, colours, progress and file names; `anyhow` is not used elsewhere.
+//! Invariant: only this crate deals with arguments, terminals and progress, and writes files; what it shows is made by
+//! `wprof-report`. `anyhow` is not used elsewhere.
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
@@ -87,6 +88,7 @@ fn main() -> ExitCode {
     if let Some(bytes) = max_unpacked {
         commands::unpack_up_to(bytes);
     }
+    screen::show_full_names(full_names);
     match names::shown_in_full(full_names, || command.execute(color)) {
         Ok(code) => code,
         Err(error) => {

@@ -2,9 +2,9 @@
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
+use std::sync::OnceLock;
 
 use clap::ValueEnum;
-use wprof_report::names;
 use wprof_report::page::Style;
 
 /// When to colour.
@@ -22,6 +22,19 @@ pub enum ColorChoice {
 /// The width from which on tables have additional columns on terminals.
 const WIDE: usize = 110;
 
+/// Whether names are shown in full, if the user has said so.
+static FULL_NAMES: OnceLock<bool> = OnceLock::new();
+
+/// Sets whether names are shown in full, on all threads of the process.
+pub fn show_full_names(are_wanted: bool) {
+    FULL_NAMES.get_or_init(|| are_wanted);
+}
+
+/// Reports whether names are shown in full.
+pub fn are_names_full() -> bool {
+    FULL_NAMES.get().copied().unwrap_or_default()
+}
+
 /// Returns how text is laid out on standard output or standard error.
 pub fn screen(stream: impl AsFd + IsTerminal, choice: ColorChoice) -> Style {
     let is_terminal = stream.is_terminal();
@@ -34,7 +47,7 @@ pub fn screen(stream: impl AsFd + IsTerminal, choice: ColorChoice) -> Style {
         ColorChoice::Never => false,
     };
     let mut style = Style::default();
-    style.full_names = names::are_in_full();
+    style.full_names = are_names_full();
     // Full names without a terminal are meant for another program.
     style.cut = width.is_some() || !style.full_names;
     style.is_wide = width.is_some_and(|width| width >= WIDE);

@@ -7,10 +7,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use wprof::Module;
+use wprof_profiler::Profile;
 use wprof_profiler::export::{
     self, CodeMap, Coverage, Differential, Metric, Samples, Unit, write_differential_flamegraph,
 };
-use wprof_profiler::{Profile, share_names};
 
 use crate::error::{Result, bail, ensure};
 use crate::ownership::Ownership;
@@ -260,17 +260,12 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Compares a profile with an earlier one; `module` is that of the later one. A sample of another size is scaled.
+    /// Compares a profile with an earlier one; `module` is that of the later one. A sample of another size is scaled. Stacks
+    /// are matched by names, which [`share_names`](wprof_profiler::share_names) gives to the profile that has none.
     ///
     /// # Errors
     /// Returns an error under the conditions of [`Export::new`], or if the earlier profile does not have the metric.
-    pub fn new(
-        mut before: Profile,
-        mut after: Profile,
-        module: Option<&Module>,
-        options: Options,
-    ) -> Result<Self> {
-        share_names(&mut before, &mut after);
+    pub fn new(before: Profile, after: Profile, module: Option<&Module>, options: Options) -> Result<Self> {
         let after = Export::new(after, module, Format::Flamegraph, options)?;
         names::shown_in_full(after.options.full_names, || Self::between(before, &after))
     }

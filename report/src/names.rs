@@ -33,7 +33,7 @@ pub fn shown_in_full<R>(in_full: bool, work: impl FnOnce() -> R) -> R {
 }
 
 /// Reports whether this thread shows names in full.
-pub fn are_in_full() -> bool {
+fn are_in_full() -> bool {
     IN_FULL.get()
 }
 

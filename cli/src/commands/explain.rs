@@ -6,12 +6,12 @@ use anyhow::{Result, anyhow, ensure};
 use clap::{Args, ValueEnum, ValueHint};
 use wprof_jit::plan::Collection;
 use wprof_report::explain::{self, Options};
-use wprof_report::names;
 
 use super::run::collect::Limit;
 use super::run::{COLLECT_HELP, PassesArgs, ProfileArgs, ReoptimizeArgs};
 use super::trace::Method;
 use crate::help;
+use crate::screen::are_names_full;
 use crate::{modules, output};
 
 /// The forms that a function takes on its way to machine code.
@@ -149,6 +149,6 @@ fn options(args: &ExplainArgs) -> Result<Options> {
     options.passes = args.passes.set();
     options.profile = args.reoptimize.profile()?;
     options.policy = args.reoptimize.policy();
-    options.full_names = names::are_in_full();
+    options.full_names = are_names_full();
     Ok(options)
 }

@@ -7,12 +7,12 @@ use anyhow::{Result, ensure};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum, ValueHint};
 use wprof::Module;
-use wprof_profiler::Profile;
+use wprof_profiler::{Profile, share_names};
 use wprof_report::export::{Changes, Export, Format, Options, write_json};
-use wprof_report::names;
 
 use crate::modules::ModuleOption;
 use crate::ownership::OwnershipArgs;
+use crate::screen::are_names_full;
 use crate::{modules, output, progress};
 
 /// A format, by its name on the command line.
@@ -109,7 +109,7 @@ pub struct ExportArgs {
 }
 
 pub fn execute(args: &ExportArgs) -> Result<()> {
-    let profile = super::read_profile(&args.profile)?;
+    let mut profile = super::read_profile(&args.profile)?;
     let To(format) = args.to;
     if format == Format::Json {
         return write_to(&args.output, |out| write_json(&profile, out));
@@ -126,7 +126,10 @@ pub fn execute(args: &ExportArgs) -> Result<()> {
         args.against.is_none() || format == Format::Flamegraph,
         "--against needs --to flamegraph: give that, or use `wprof diff`"
     );
-    let before = args.against.as_deref().map(super::read_profile).transpose()?;
+    let mut before = args.against.as_deref().map(super::read_profile).transpose()?;
+    if let Some(before) = &mut before {
+        share_names(before, &mut profile);
+    }
     export(args, profile, before)
 }
 
@@ -140,7 +143,7 @@ fn export(args: &ExportArgs, mut profile: Profile, before: Option<Profile>) -> R
     let mut options = Options::default();
     options.weight = args.weight.clone();
     options.by_thread = args.by_thread && !format.has_threads();
-    options.full_names = names::are_in_full();
+    options.full_names = are_names_full();
     if let Some(before) = before {
         let changes = Changes::new(before, profile, module.as_ref(), options)?;
         return write_to(&args.output, |out| changes.write(out));

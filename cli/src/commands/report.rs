@@ -10,13 +10,13 @@ use wprof_report::export::write_json;
 use wprof_report::html::{self, HtmlPage};
 use wprof_report::page::Page;
 use wprof_report::text::{self, ContextOptions, Order, ReportOptions};
-use wprof_report::{Sources, View, names};
+use wprof_report::{Sources, View};
 
 use super::export;
 use crate::help;
 use crate::modules::ModuleOption;
 use crate::ownership::OwnershipArgs;
-use crate::screen::{ColorChoice, screen};
+use crate::screen::{ColorChoice, are_names_full, screen};
 use crate::{modules, output, progress};
 
 const EXAMPLES: &str = "\
@@ -204,7 +204,7 @@ impl HtmlReport<'_> {
         let mut options = html::Options::default();
         options.before = self.before.map(super::read_profile).transpose()?;
         options.sources = Sources::new(&self.module.path(view.profile(), self.path));
-        options.full_names = names::are_in_full();
+        options.full_names = are_names_full();
         progress::during("writing the report", || {
             let page = HtmlPage::new(view, options)?;
             export::write_to(file, |out| page.write(out))

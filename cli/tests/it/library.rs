@@ -121,7 +121,9 @@ fn names_are_as_full_as_the_options_say() {
         };
         assert!(String::from_utf8_lossy(&stacks).contains(wanted), "{wanted}");
         let shows = |command: &[&str]| wprof(&[command, &[&file], args].concat()).succeeded();
-        assert_eq!(page.into_text(), shows(&["report"]));
+        let text = page.into_text();
+        assert_eq!(text.contains(" void std::vector<"), full_names, "{text}");
+        assert_eq!(text, shows(&["report"]));
         assert!(bytes == shows(&["report", "--html", "-"]).into_bytes());
         assert!(stacks == shows(&["export", "--to", "folded"]).into_bytes());
     }

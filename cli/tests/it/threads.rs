@@ -49,6 +49,22 @@ fn threads_share_the_memory_and_their_profiles_are_added_up() {
 }
 
 #[test]
+fn names_where_a_thread_traps_are_as_full_as_the_user_says() {
+    let folder = Folder::new();
+    let long = "(func $\"void std::vector<int, std::allocator<int>>::f(int)\" (export \"wasi_thread_start\")";
+    let text = program("(i32.store (i32.const -1) (i32.const 0))", "");
+    let module = folder.file("traps.wat", text.replace("(func (export \"wasi_thread_start\")", long));
+    for (options, name) in [
+        (&[][..], "  std::vector<int>::f(int)"),
+        (&["--full-names"], "  void std::vector<int, std::allocator<int>>::f(int)"),
+    ] {
+        let output = command(&[options, &["run", "-q", &module]].concat()).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(text.contains(name), "{text}");
+    }
+}
+
+#[test]
 fn the_first_thread_that_exits_or_traps_ends_all() {
     let folder = Folder::new();
     // The others wait for what never comes.

@@ -7,6 +7,7 @@ use wprof::{Error, ErrorKind, FrameInfo, FrameSymbol, Stop, StoppedValue, Trap};
 use wprof_profiler::Ending;
 use wprof_report::names;
 use wprof_report::numbers::grouped;
+use wprof_report::page::Style;
 
 use super::collect::{Budget, Counted, Until};
 use super::program::Outcome;
@@ -143,6 +144,11 @@ fn overdrawn(budget: &Budget, spent: u64) -> String {
 /// Formats the innermost and the outermost frames, each with its source lines, for standard error.
 fn backtrace(frames: &[FrameInfo]) -> String {
     let screen = screen(io::stderr(), ColorChoice::Never);
+    // This may be a thread of the program's.
+    names::shown_in_full(screen.full_names, || lines(frames, screen))
+}
+
+fn lines(frames: &[FrameInfo], screen: Style) -> String {
     let width = if screen.cut { screen.width } else { usize::MAX };
     let hidden = INNER_FRAMES..frames.len().saturating_sub(OUTER_FRAMES);
     let mut text = String::new();
