@@ -3,7 +3,7 @@
 //!
 //! C holds pointers to boxed values of this crate's types. Pointers that C owns are passed as `Box`es, others as
 //! references, and null is `None`, so most functions need no unsafe code of their own. One type,
-//! [`Reference`](reference::Reference), represents all kinds of references, and one type, `ExternType`, all types of
+//! `Reference`, represents all kinds of references, and one type, `ExternType`, all types of
 //! imports and exports, so a cast between kinds only checks the kind.
 //!
 //! Invariant: no panic unwinds into C. Misuse by C (see the headers) ends the process.

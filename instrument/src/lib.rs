@@ -18,13 +18,13 @@
 //! call or executes another instruction that may end it; the entry holds the latest such site and the path register
 //! there. The entry is removed when the frame returns. A frame that a trap, an exception or an exit of the host unwinds
 //! never removes its entry. Code that continues in a frame after a call, or catches an exception, finds such entries
-//! above its own and books them ([`support`]). Entries on the stack when counters are read belong to frames that did
+//! above its own and books them (`support`). Entries on the stack when counters are read belong to frames that did
 //! not end.
 //!
-//! **Calling contexts** are counted in call records, which the module makes for itself ([`support`]): a caller leaves the
+//! **Calling contexts** are counted in call records, which the module makes for itself (`support`): a caller leaves the
 //! slot of a call in a global, and the callee finds its record there.
 //!
-//! **Traces** are the engine's, bit by bit, except that the module notes its stack instead of the host ([`support`]).
+//! **Traces** are the engine's, bit by bit, except that the module notes its stack instead of the host (`support`).
 //! Source: Ball & Larus 1994, section 3 (chords; early termination gets pseudo edges to EXIT), and 1996 (paths);
 //! Ammons, Ball & Larus 1997, section 4 (contexts); Ball 1994 (events).
 //! Oracle: `spec-tests/tests/instrument.rs`, `rewritten_contexts.rs` and `rewritten_traces.rs`, which compare with the engine's profile of the

@@ -1,4 +1,4 @@
-//! Test modules generated from seeds. All of them terminate, because they run on [`fuel`](crate::fuel).
+//! Test modules generated from seeds. All of them terminate, because they run on [`crate::fuel`].
 //!
 //! * [`flow`] writes modules with much control flow, most of which runs; any place may trap, but rarely does.
 //! * [`smith`] uses wasm-smith: every instruction in odd combinations, but the modules soon trap.

@@ -1,7 +1,7 @@
 //! Checks cases in child processes, so that a crash or a hang is a finding and not the end of the run.
 //!
 //! A child checks one seed after the other and reports each in a line; the parent reads the lines. When a child dies,
-//! or works for [`PATIENCE`] without a report, the last seed that it began is the one that failed. The parent reduces the case with
+//! or works for `PATIENCE` without a report, the last seed that it began is the one that failed. The parent reduces the case with
 //! one child for each attempt ([`shrink`]).
 
 use std::io::{BufRead, BufReader, Write};

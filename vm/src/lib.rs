@@ -119,7 +119,7 @@ pub use wprof_jit::compile::{Lanes, NoVectors, Pass, PassSet, PassesError, Stage
 pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, CustomModel, EventModel, ModelError};
 pub use wprof_jit::module::AllocatorKind;
 pub use wprof_jit::plan::{Checks, Counting, EntryChecks, Interesting, Metric, SystemEvent, Tracing};
-pub use wprof_jit::reoptimize::{Decision, Estimate, Policy, Refusal, SideExits, Verdict};
+pub use wprof_jit::reoptimize::{Decision, Estimate, LittleGain, Policy, Refusal, SideExits, Verdict};
 pub use wprof_profiler as profiler;
 
 /// Tests the example in the crate's README.

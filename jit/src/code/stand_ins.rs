@@ -6,8 +6,8 @@
 //! is not relocatable.
 //!
 //! Input: both versions of the code. Output: the [`Place`]s of constants, and later the code with the actual constants.
-//! Invariant: constants have four bytes and zeros above: the slots lie below 2 GiB. No byte of [`SLOTS_APART`] and
-//! [`TYPES_APART`] is 0 or 255, so that no carry makes bytes equal. Oracle: `vm/tests/embedding/artifacts.rs`, where
+//! Invariant: constants have four bytes and zeros above: the slots lie below 2 GiB. No byte of `SLOTS_APART` and
+//! `TYPES_APART` is 0 or 255, so that no carry makes bytes equal. Oracle: `vm/tests/embedding/artifacts.rs`, where
 //! such code runs at other addresses.
 
 use serde::{Deserialize, Serialize};

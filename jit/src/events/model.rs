@@ -49,6 +49,7 @@ impl EventModel {
     }
 
     /// Returns the events of one execution of `op`, without the charge for its length.
+    #[doc(hidden)]
     pub fn cost(&self, op: &Operator<'_>) -> u64 {
         opcode::number(op).and_then(|number| self.costs.get(number)).copied().unwrap_or(0)
     }

@@ -162,6 +162,7 @@ impl PassSet {
     }
 
     /// Returns the passes that work on a function.
+    #[doc(hidden)]
     pub fn for_function(&self, func: u32) -> Passes {
         let works = |pass: &&Pass| self.functions(**pass).contains(&func);
         Passes(Pass::ALL.iter().filter(works).fold(0, |all, &pass| all | 1 << pass as u32))

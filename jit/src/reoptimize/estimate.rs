@@ -46,6 +46,7 @@ struct Work {
 
 impl Estimate {
     /// Estimates a better graph of the function `own`; `None` if nothing in it ran.
+    #[doc(hidden)]
     pub fn new(own: &Cfg, graph: &BlockGraph) -> Option<Estimate> {
         let work = Work::new(own, graph);
         let joins = work.joins[0] - work.joins[1];

@@ -39,6 +39,7 @@ impl Default for Options {
 
 /// A module with hints.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Hinted {
     /// The module, in the binary format.
     pub bytes: Vec<u8>,

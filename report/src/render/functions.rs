@@ -12,6 +12,7 @@ use super::view::View;
 
 /// What functions are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Order {
     /// Time of the processor, in the function itself.
     Time,

@@ -103,6 +103,7 @@ pub enum Trigger {
 
 impl ProfilingConfig {
     /// Returns the compiler's instrumentation for this configuration.
+    #[doc(hidden)]
     pub fn instrumentation(self) -> Instrumentation {
         match self {
             ProfilingConfig::Off | ProfilingConfig::Adaptive(_) => Instrumentation::Off,

@@ -315,7 +315,8 @@ impl Module {
         }
     }
 
-    /// Returns the parsed module.
+    /// Returns the parsed module, for crates of the engine: its types are internal.
+    #[doc(hidden)]
     pub fn info(&self) -> &ModuleInfo {
         &self.0.info
     }
