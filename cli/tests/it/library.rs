@@ -62,7 +62,7 @@ impl Ran {
 #[test]
 fn reports_are_those_of_the_command() {
     let folder = Folder::new();
-    let ran = Ran::new(&folder, "paths,cct", "5");
+    let ran = Ran::new(&folder, "paths,cct,events=loads", "5");
     let (ownership, report) =
         (ran.ownership(), |args: &[&str]| wprof(&[&["report", &ran.file], args].concat()).succeeded());
     let view = ran.view(&ownership);
@@ -76,11 +76,13 @@ fn reports_are_those_of_the_command() {
 
     let of = |options: &ContextOptions| page(|page| text::contexts(page, &view, options).expect("contexts"));
     let mut options = ContextOptions::default();
-    assert_eq!(of(&options), report(&["--cct"]));
-    (options.least, options.by) = (0.05, Some("calls".to_owned()));
-    assert_eq!(of(&options), report(&["--cct", "--least", "5", "--by", "calls"]));
+    let usual = of(&options);
+    assert_eq!(usual, report(&["--cct"]));
+    (options.least, options.by) = (0.05, Some("loads".to_owned()));
+    assert!(of(&options) != usual);
+    assert_eq!(of(&options), report(&["--cct", "--least", "5", "--by", "loads"]));
     options.callers = Some("malloc".to_owned());
-    assert_eq!(of(&options), report(&["--callers", "malloc", "--least", "5", "--by", "calls"]));
+    assert_eq!(of(&options), report(&["--callers", "malloc", "--least", "5", "--by", "loads"]));
 
     let distribution = page(|page| text::distribution(page, &ran.profile).expect("paths"));
     assert_eq!(distribution, report(&["--distribution"]));
