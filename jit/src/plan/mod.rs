@@ -49,7 +49,7 @@ pub use probe::{Follow, PathCells, Probe, Probes};
 pub use round_path::{RoundCell, RoundPath};
 pub use small_loop::SmallLoop;
 pub use split::{Part, Place, Position, SplitCfg};
-pub use strip::{ROUNDS as ROUNDS_OF_STRIP, Strip};
+pub use strip::{ROUNDS as ROUNDS_OF_STRIP, Strip, VECTORS as VECTORS_OF_STRIP};
 pub use system_event::SystemEvent;
 pub use targets::{CELLS_PER_SITE, FunctionTargets};
 pub use trace::{FunctionTrace, Moment, Tracing};

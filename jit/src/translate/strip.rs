@@ -1,7 +1,7 @@
 //! Strip-mined checks: a loop is checked once every several rounds.
 //!
 //! A check costs each round two instructions. Where the trip count of a loop is known ([`Strip`]), the loop header
-//! checks, counts the checks of the next rounds in advance, at most [`ROUNDS_OF_STRIP`] (times the lanes of vectors), and computes the value at
+//! checks, counts the checks of the next rounds in advance, at most [`ROUNDS_OF_STRIP`] (or [`VECTORS_OF_STRIP`] vectors), and computes the value at
 //! which these rounds end, the *stop*; an inner loop begins behind it. The latch first tests whether the local has
 //! reached the stop. If not, the inner loop continues without another test; if so, the loop's own test decides whether
 //! the loop ends or returns to the check. To Cranelift both are ordinary loops.
@@ -20,7 +20,7 @@ use cranelift_codegen::ir::{self, InstBuilder, Type, Value, types};
 use super::Translator;
 use crate::graph::Node;
 use crate::options::Pass;
-use crate::plan::{Countdown, GoesOn, ROUNDS_OF_STRIP};
+use crate::plan::{Countdown, GoesOn, ROUNDS_OF_STRIP, VECTORS_OF_STRIP};
 
 /// A strip-mined loop whose latches are not all translated.
 pub(super) struct OpenStrip {
@@ -61,10 +61,10 @@ impl Translator<'_> {
         }
     }
 
-    /// Returns the maximum number of rounds of a strip: more where vectors do several at once, so that it takes as long.
+    /// Returns the maximum number of rounds of a strip: more where vectors do several at once.
     fn rounds_of_strip(&self) -> u32 {
         let vectors = self.graph.nodes[self.node].vectors.filter(|_| self.passes.has(Pass::Vectors));
-        ROUNDS_OF_STRIP * vectors.map_or(1, |vectors| vectors.lanes)
+        vectors.map_or(ROUNDS_OF_STRIP, |vectors| VECTORS_OF_STRIP * vectors.lanes)
     }
 
     /// Returns how many checks so many rounds count as. A loop that is unrolled in other code has one for several rounds
