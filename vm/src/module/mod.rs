@@ -552,6 +552,7 @@ fn check_late(image: &Image, info: &ModuleInfo) -> Result<()> {
 }
 
 /// Reports whether bytes are a binary module: it starts with a zero byte, which no text does.
+#[cfg(feature = "wat")]
 fn is_binary(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\0")
 }
