@@ -67,6 +67,18 @@ fn all_tables_are_made_with_figures() {
     }
 }
 
+/// A simulated cache sees what the program does and nothing else, so its misses are those of a trace's addresses.
+#[test]
+fn counting_paths_or_contexts_changes_no_misses() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_papers"));
+    let output = command.args(["S002", "table2-counts", "--only", "json,sieve"]).output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    for program in ["json", "sieve"] {
+        let row = text.lines().find(|line| line.starts_with(&format!("| {program} |")));
+        assert!(row.is_some_and(|row| row.ends_with(" | 1.000 | 1.000 |")), "{text}");
+    }
+}
+
 #[test]
 fn one_table_is_printed() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_papers"));

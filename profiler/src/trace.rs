@@ -101,4 +101,7 @@ pub use path_stack::{
 pub use plan::{Emit, TraceMethod, TracePlan};
 pub use regenerate::Regenerator;
 pub use steps::{TraceStep, TraceSteps};
-pub use whole_path::{PathItem, PathPhase, PathPhases, PathSegment, Subpath, SubpathEnd, WholePath};
+pub use whole_path::{
+    PathItem, PathPhase, PathPhases, PathSegment, SegmentResidual, Subpath, SubpathEnd, UntestedSegment,
+    WholePath,
+};

@@ -91,7 +91,7 @@ fn mean_and_deviation(figures: &[u64]) -> Option<(f64, f64)> {
     (figures.len() > 1 && mean > 0.0).then(|| (mean, (squares / (count - 1.0)).sqrt() / mean))
 }
 
-fn configured(lengths: &str, checks: &str) -> Result<Config> {
+pub(super) fn configured(lengths: &str, checks: &str) -> Result<Config> {
     let lengths: BurstLengths = lengths.parse().map_err(Error::msg)?;
     let checks: Checks = checks.parse().map_err(Error::msg)?;
     let mut config = sampled(lengths, checks);

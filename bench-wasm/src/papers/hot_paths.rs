@@ -28,7 +28,7 @@ const SMALL: [(usize, usize); 3] = [(16, 4), (64, 4), (512, 4)];
 /// The number of paths of a window; the thesis has 100 million instructions.
 const WINDOW: usize = 10_000;
 /// The number of items after which a new grammar begins; it only saves memory here.
-const ITEMS: usize = 1 << 20;
+pub(super) const ITEMS: usize = 1 << 20;
 
 /// Makes figure 5.7, and the number of different paths; the last column is of an index by the starts of paths alone.
 pub fn sweep(runs: &Runs<'_>) -> Result<Table> {
@@ -102,13 +102,13 @@ fn name((entries, ways): &(usize, usize)) -> String {
     format!("{entries}/{ways}")
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.1}%", 100.0 * share)
 }
 
 /// A path whose place in the table depends on its start alone.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct ByStart(PathDescriptor);
+pub(super) struct ByStart(pub PathDescriptor);
 
 impl PathName for ByStart {
     fn index(&self) -> u32 {
@@ -117,11 +117,19 @@ impl PathName for ByStart {
 }
 
 /// Returns the overlap of a table of this shape with the complete counts of these paths, after all have run.
-fn overlap_in<P: PathName + Hash>((entries, ways): (usize, usize), paths: impl Iterator<Item = P>) -> f64 {
+fn overlap_in<P: PathName + Hash>(shape: (usize, usize), paths: impl Iterator<Item = P>) -> f64 {
+    overlap_by(shape, paths.map(|path| (path, 1)))
+}
+
+/// The same, of what happened along each path instead of its executions.
+pub(super) fn overlap_by<P: PathName + Hash>(
+    (entries, ways): (usize, usize),
+    paths: impl Iterator<Item = (P, u64)>,
+) -> f64 {
     let (mut table, mut all) = (HotPathTable::new(entries, ways), HashMap::<P, Change>::new());
-    for path in paths {
-        table.count(path.clone());
-        all.entry(path).or_default().before += 1;
+    for (path, amount) in paths {
+        table.add(path.clone(), amount, &[]);
+        all.entry(path).or_default().before += amount;
     }
     for (path, count) in table.paths() {
         all.entry(path.clone()).or_default().after = count;
@@ -139,7 +147,7 @@ struct Run {
 impl Run {
     /// Runs a program with its arguments for tests, and traces it.
     fn of(program: &Program) -> Result<Run> {
-        let mut reader = recorded(program, Tracing::Best)?;
+        let mut reader = recorded(program, &program.quick_args, Tracing::Best, false)?;
         let tables = graphs(&reader);
         let whole = WholePath::of_trace(&mut reader, ITEMS).context("the trace is damaged")?;
         let names = whole.items().iter().map(|&item| names(&whole, &tables, item)).collect();
@@ -180,9 +188,9 @@ impl Run {
 }
 
 /// By function and block: its successors, ascending.
-type Graphs = HashMap<u32, HashMap<u32, Vec<u32>>>;
+pub(super) type Graphs = HashMap<u32, HashMap<u32, Vec<u32>>>;
 
-fn graphs<R: Read + Seek>(reader: &TraceReader<R>) -> Graphs {
+pub(super) fn graphs<R: Read + Seek>(reader: &TraceReader<R>) -> Graphs {
     let graph = |table: &FunctionTable| {
         let mut successors: HashMap<u32, Vec<u32>> = HashMap::new();
         table.edges.iter().for_each(|(from, to)| successors.entry(from.0).or_default().push(to.0));
@@ -195,7 +203,7 @@ fn graphs<R: Read + Seek>(reader: &TraceReader<R>) -> Graphs {
     reader.tables().iter().map(graph).collect()
 }
 
-fn names(whole: &WholePath, graphs: &Graphs, item: PathItem) -> Vec<PathDescriptor> {
+pub(super) fn names(whole: &WholePath, graphs: &Graphs, item: PathItem) -> Vec<PathDescriptor> {
     let PathItem::Path { function, .. } = item else { return Vec::new() };
     let (Some(blocks), Some(graph)) = (whole.blocks(item), graphs.get(&function)) else { return Vec::new() };
     let start = |block: u32| (function << 12) ^ (block << 2);

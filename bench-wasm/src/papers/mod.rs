@@ -10,6 +10,7 @@ mod experiment;
 mod hot_paths;
 mod instructions;
 mod page;
+mod perturbation;
 mod quality;
 mod rows;
 mod runs;
@@ -17,7 +18,10 @@ mod s000;
 mod s002;
 mod s003;
 mod s004;
+mod segments;
 mod sizes;
+mod table_factors;
+mod table_superblocks;
 mod traces;
 mod untested;
 

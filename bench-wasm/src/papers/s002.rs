@@ -1,6 +1,6 @@
 //! Ammons, Ball & Larus 1997: metrics along paths, and calling contexts.
 
-use super::{Experiment, How, Plot, Theirs, instructions};
+use super::{Experiment, How, Plot, Theirs, instructions, perturbation};
 use crate::tables::What;
 
 /// All experiments of the paper; the paper's figures are its averages of SPEC95.
@@ -40,6 +40,17 @@ pub const ALL: &[Experiment] = &[
         plot: Plot::None,
         theirs: &[],
         differs: "",
+    },
+    Experiment {
+        paper: "S002",
+        item: "table2-counts",
+        title: "What counting changes of what is counted: totals with it over those without",
+        rows: &[41, 44],
+        how: How::Counted(perturbation::of_metrics),
+        plot: Plot::Bars(1),
+        theirs: &[],
+        differs: "The paper reads counters of the processor, which count what the instrumentation does as well; a simulated \
+                  cache sees the program's own accesses alone, whatever else is counted.",
     },
     Experiment {
         paper: "S002",

@@ -1,7 +1,8 @@
 //! Vaswani 2007: interesting paths, untested paths, how paths are distributed, and the hot path table.
 
 use super::{
-    Experiment, How, Plot, Theirs, across_calls, compactness, hot_paths, instructions, sizes, untested,
+    Experiment, How, Plot, Theirs, across_calls, compactness, hot_paths, instructions, segments, sizes,
+    table_factors, table_superblocks, untested,
 };
 use crate::tables::What;
 
@@ -109,6 +110,25 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         paper: "S003",
+        item: "table3.2-segments",
+        title: "Untested path segments across one call, by whole program paths: of longer runs, with the runs of the tests as tests",
+        rows: &[63, 68],
+        how: How::Counted(segments::untested),
+        plot: Plot::Bars(1),
+        theirs: &[
+            Theirs {
+                figure: "untested paths (of table 3.2, across calls that are inlined)",
+                paper: "314.8",
+                column: 1,
+            },
+            Theirs { figure: "of all paths", paper: "35.9%", column: 2 },
+            Theirs { figure: "of all executions", paper: "11.8%", column: 3 },
+        ],
+        differs: "Segments end at back edges and at a second call, so they are shorter than paths through supergraphs, and there \
+                  are other numbers of them; all calls are followed, those through tables too.",
+    },
+    Experiment {
+        paper: "S003",
         item: "figure3.19",
         title: "Executions of paths without a counter of their own: of functions, across calls, and with interesting ones",
         rows: &[64, 66],
@@ -188,6 +208,18 @@ pub const ALL: &[Experiment] = &[
     },
     Experiment {
         paper: "S003",
+        item: "figure5.7-factors",
+        title: "What entries (64 or 512), ways (1 or 4) and the index (starts, or branches too) matter for the hot path table, in \
+                points of overlap: of executions, misses and mispredictions",
+        rows: &[78, 80, 81],
+        how: How::Counted(table_factors::effects),
+        plot: Plot::Bars(2),
+        theirs: &[Theirs { figure: "512 entries in sets of 4, of executions", paper: "88%", column: 2 }],
+        differs: "As in the thesis a Plackett-Burman design, of three factors here; misses are of a simulated cache of 32 KiB, \
+                  mispredictions of a simulated gshare, and few of our programs have many paths.",
+    },
+    Experiment {
+        paper: "S003",
         item: "figure5.8",
         title: "Paths in a hot path table that is emptied after each 10,000 paths: mean overlap",
         rows: &[82],
@@ -196,6 +228,16 @@ pub const ALL: &[Experiment] = &[
         theirs: &[Theirs { figure: "512 entries in sets of 4", paper: "95.5%", column: 4 }],
         differs: "As in the thesis windows overlap more than whole runs, since they have fewer paths; its windows are of 100 \
                   million instructions.",
+    },
+    Experiment {
+        paper: "S003",
+        item: "figure5.9",
+        title: "Superblocks by the profile of a hot path table, by entries/ways, and by all paths",
+        rows: &[83, 87],
+        how: How::Counted(table_superblocks::by_table),
+        plot: Plot::Bars(2),
+        theirs: &[],
+        differs: "The thesis has speed-ups of scheduled superblocks; ours has the superblocks that are formed, which decide them.",
     },
     Experiment {
         paper: "S003",

@@ -24,12 +24,12 @@ const HEAD: [&str; 6] = [
 /// Makes the table of the bytes of each trace's bits, before compression except in the last two columns.
 pub fn sizes(runs: &Runs<'_>) -> Result<Table> {
     runs.each(&HEAD, |program| {
-        let bits =
-            |method| -> Result<u64> { Ok(recorded(program, Tracing::Only(method))?.stats()?.stream_bits) };
+        let recorded = |how| recorded(program, &program.quick_args, how, false);
+        let bits = |method| -> Result<u64> { Ok(recorded(Tracing::Only(method))?.stats()?.stream_bits) };
         let [all, bits, witnesses] =
             [TraceMethod::EveryBranch, TraceMethod::BitTracing, TraceMethod::Witnesses].map(bits);
         let (all, bits, witnesses) = (all?, bits?, witnesses?);
-        let mut best = recorded(program, Tracing::Best)?;
+        let mut best = recorded(Tracing::Best)?;
         let stored = best.stats()?.stored_bytes;
         let packed = best.pack_first(usize::MAX, &mut std::io::sink())?;
         let kib = |bits: u64| format!("{:.1}", bits as f64 / 8192.0);
@@ -65,13 +65,18 @@ impl std::io::Write for Shared {
     }
 }
 
-/// Returns the trace of a run with the arguments for tests.
-pub(super) fn recorded(program: &Program, how: Tracing) -> Result<TraceReader<Cursor<Vec<u8>>>> {
+/// Returns the trace of a run, with data references if requested.
+pub(super) fn recorded(
+    program: &Program,
+    args: &[String],
+    how: Tracing,
+    references: bool,
+) -> Result<TraceReader<Cursor<Vec<u8>>>> {
     let mut config = Config::new();
-    config.strategy(Strategy::Optimized).trace(how);
+    config.strategy(Strategy::Optimized).trace(how).trace_references(references);
     let file = Shared::default();
     let loaded = Loaded::new(program, &config)?;
-    let mut session = loaded.run_recorded(&program.quick_args, file.clone())?;
+    let mut session = loaded.run_recorded(args, file.clone())?;
     session.store.finish_trace().map_err(failure)?;
     drop(session);
     TraceReader::open(Cursor::new(file.take())).context("no trace")

@@ -23,7 +23,7 @@ use crate::screen::{ColorChoice, screen};
 use crate::{modules, output};
 
 /// The exit code if something ran that no test ran.
-const UNTESTED: u8 = 3;
+pub const UNTESTED: u8 = 3;
 
 const MODULE_HELP: &str =
     "With --run: the module that ran, for source lines [default: where it ran, or beside the profile]";

@@ -133,3 +133,44 @@ fn a_walk_that_comes_again_is_a_data_stream() {
     let overlap = compared.lines().last().expect("lines");
     assert!(overlap.starts_with("overlap 9") || overlap.starts_with("overlap 100%"), "{compared}");
 }
+
+/// The caller's and the callee's ways are tested, but not one after the other.
+#[test]
+fn a_new_combination_of_paths_across_a_call_is_untested() {
+    const WAYS: &str = r#"(module
+        (func $callee (param i32) (result i32)
+            (if (result i32) (local.get 0) (then (i32.const 1)) (else (i32.const 2))))
+        (func (export "f") (param $way i32) (param $pass i32) (result i32)
+            (if (local.get $way) (then (local.set $way (i32.const 5))))
+            (i32.add (local.get $way) (call $callee (local.get $pass)))))"#;
+    let folder = Folder::new();
+    let whole = |name: &str, given: &[&str]| {
+        let (trace, whole) = (recorded(&folder, WAYS, "f", (&[], given)), folder.path(name));
+        wprof(&["trace", "compress", "-q", &trace, "-o", &whole]).succeeded();
+        whole
+    };
+    let (none, both, new) = (whole("00", &["0", "0"]), whole("11", &["1", "1"]), whole("10", &["1", "0"]));
+    let residual = |options: &[&str]| wprof(&[&["trace", "residual"][..], options].concat());
+    let found = residual(&["--tested", &none, "--tested", &both, &new]);
+    assert_eq!(found.code, Some(3), "{}", found.err);
+    assert!(
+        found.out.starts_with("untested: 1 of 1 segment of depth 1; 100% of executions\n"),
+        "{}",
+        found.out
+    );
+    assert!(found.out.contains("\n1 time: only the combination is new\n"), "{}", found.out);
+    let with_new_path = residual(&["--tested", &none, &new]);
+    assert!(with_new_path.out.contains("\n1 time: 1 path in no test\n"), "{}", with_new_path.out);
+    let tested = residual(&["--tested", &new, "--tested", &both, &new]);
+    assert_eq!(tested.code, Some(0), "{}", tested.err);
+    assert!(
+        tested.out.starts_with("untested: 0 of 1 segment of depth 1; 0% of executions\n"),
+        "{}",
+        tested.out
+    );
+    let other = recorded(&folder, COUNT, "count", (&[], &["10"]));
+    let count = folder.path("count.wpp");
+    wprof(&["trace", "compress", "-q", &other, "-o", &count]).succeeded();
+    let refused = residual(&["--tested", &count, &new]).failed();
+    assert!(refused.contains("the tests ran another module"), "{refused}");
+}

@@ -11,10 +11,12 @@ mod file;
 mod numbering;
 mod phases;
 mod subpaths;
+mod untested;
 mod walk;
 
 pub use phases::{PathPhase, PathPhases};
 pub use subpaths::{Segment as PathSegment, Subpath};
+pub use untested::{SegmentResidual, UntestedSegment};
 
 use serde::{Deserialize, Serialize};
 

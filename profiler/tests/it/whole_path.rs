@@ -5,10 +5,13 @@ use std::io::Cursor;
 use std::ops::RangeInclusive;
 
 use wprof_profiler::{
-    BlockId, Compressor, PathItem, ReadLimits, Subpath, SubpathEnd, TraceEvent, TraceReader, WholePath,
+    BlockId, Compressor, PathItem, ReadLimits, ResidualError, SegmentResidual, Subpath, SubpathEnd,
+    TraceEvent, TraceReader, WholePath,
 };
 
+use crate::rng::Rng;
 use crate::trace_file::{example, write};
+use crate::trace_machine::{random_program, run};
 
 /// The whole path of a random run, and the run's events without those of the host.
 fn whole(seed: u64, window: usize) -> (WholePath, Vec<TraceEvent>) {
@@ -238,16 +241,8 @@ fn segments_are_those_of_the_expanded_sequence() {
     let mut depths = [0; 4];
     for seed in 0..40 {
         let whole = whole(seed, 60).0;
-        let items = sequence(&whole);
         for (depth, count) in depths.iter_mut().enumerate().skip(1) {
-            let mut expected: HashMap<Vec<PathItem>, u64> = HashMap::new();
-            for at in 0..items.len() {
-                // One item more may be looked at.
-                if let Some(length) = segment_at(&whole, &items[at..], depth).filter(|&l| l < 8 * (depth + 1))
-                {
-                    *expected.entry(items[at..at + length].to_vec()).or_default() += 1;
-                }
-            }
+            let expected = segments_by_counting(&whole, depth);
             let found = whole.segments(depth, cost);
             *count += found.len();
             let found: HashMap<_, _> = found.into_iter().map(|found| (found.items, found.times)).collect();
@@ -258,6 +253,78 @@ fn segments_are_those_of_the_expanded_sequence() {
         }
     }
     assert!(depths[1] > 50 && depths[3] > depths[1], "{depths:?}");
+}
+
+/// The segments of the whole sequence, with their counts.
+fn segments_by_counting(whole: &WholePath, depth: usize) -> HashMap<Vec<PathItem>, u64> {
+    let (items, mut found) = (sequence(whole), HashMap::new());
+    for at in 0..items.len() {
+        // One item more may be looked at.
+        if let Some(length) = segment_at(whole, &items[at..], depth).filter(|&l| l < 8 * (depth + 1)) {
+            *found.entry(items[at..at + length].to_vec()).or_default() += 1;
+        }
+    }
+    found
+}
+
+/// Several runs of one random program.
+fn runs_of_one_program(seed: u64, count: usize) -> Vec<WholePath> {
+    let mut rng = Rng::new(seed);
+    let program = random_program(&mut rng, 8);
+    let mut one = || {
+        let bytes = write(&program, &run(&program, &mut rng, 500), u64::MAX);
+        let mut reader = TraceReader::open(Cursor::new(&bytes[..])).unwrap();
+        WholePath::of_trace(&mut reader, 1000).unwrap()
+    };
+    (0..count).map(|_| one()).collect()
+}
+
+#[test]
+fn untested_segments_are_those_that_no_test_has() {
+    let (mut new, mut old, mut combined) = (0, 0, 0);
+    for seed in 0..40 {
+        let runs = runs_of_one_program(seed, 3);
+        let (field, tests) = (&runs[0], &runs[1..]);
+        let tested_paths: HashSet<PathItem> = tests.iter().flat_map(sequence).collect();
+        for depth in 1..3 {
+            let ran = segments_by_counting(field, depth);
+            let tested = tests.iter().flat_map(|test| segments_by_counting(test, depth).into_keys());
+            let tested: HashSet<Vec<PathItem>> = tested.collect();
+            let found = field.untested_segments(tests, depth, cost).unwrap();
+            assert_eq!(found.ran, ran.len() as u64, "seed {seed}");
+            assert_eq!(found.executions, ran.values().sum::<u64>(), "seed {seed}");
+            assert!(found.untested.is_sorted_by(|a, b| a.segment.times >= b.segment.times));
+            let mut expected = ran.clone();
+            expected.retain(|items, _| !tested.contains(items));
+            assert_eq!(found.untested_executions(), expected.values().sum::<u64>(), "seed {seed}");
+            for untested in &found.untested {
+                let items = &untested.segment.items;
+                let is_new =
+                    |item: &&PathItem| field.end_of(**item).is_some() && !tested_paths.contains(item);
+                let expected: HashSet<PathItem> = items.iter().filter(is_new).copied().collect();
+                assert_eq!(untested.new_paths.len(), expected.len());
+                assert_eq!(untested.new_paths.iter().copied().collect::<HashSet<_>>(), expected);
+            }
+            let by_items = |found: &SegmentResidual| -> HashMap<Vec<PathItem>, u64> {
+                let all = found.untested.iter();
+                all.map(|untested| (untested.segment.items.clone(), untested.segment.times)).collect()
+            };
+            assert_eq!(by_items(&found), expected, "seed {seed}, depth {depth}");
+            new += expected.len();
+            old += ran.len() - expected.len();
+            combined += found.beyond_paths();
+            let by_itself = field.untested_segments(&runs, depth, cost).unwrap();
+            assert_eq!((by_itself.ran, by_itself.untested.len()), (found.ran, 0));
+        }
+    }
+    assert!(new > 50 && old > 50 && combined > 10, "{new} new, {old} old, {combined} combined");
+}
+
+#[test]
+fn segments_of_other_programs_are_not_compared() {
+    let (one, other) = (runs_of_one_program(1, 1), runs_of_one_program(2, 1));
+    let error = one[0].untested_segments(&other, 1, cost).unwrap_err();
+    assert!(matches!(error, ResidualError::OtherShape { .. }), "{error}");
 }
 
 #[test]

@@ -104,19 +104,29 @@ fn write(page: &mut Page, whole: &WholePath, found: &[Subpath], all: u64, args: 
         let share = span(percent(subpath.cost, all), Ink::of_share(subpath.cost, all));
         let times = format!("  {}, {} {unit}s", count_of(subpath.times, "time"), grouped(subpath.cost));
         page.line(&[share, plain(times)]);
-        // A sequence may return from functions that it did not enter.
-        let mut depth = returns_beyond(&subpath.items);
-        for &item in &subpath.items {
-            match item {
-                PathItem::Enter(_) => depth += 1,
-                PathItem::Leave => depth -= 1,
-                _ => line(page, whole, item, depth, names),
-            }
-        }
+        lines(page, whole, &subpath.items, names);
     }
-    if let Some(more) = found.len().checked_sub(args.top).filter(|&more| more > 0) {
+    tell_rest(page, found.len(), args.top);
+}
+
+/// Says how many sequences are not shown.
+pub(super) fn tell_rest(page: &mut Page, found: usize, shown: usize) {
+    if let Some(more) = found.checked_sub(shown).filter(|&more| more > 0) {
         page.gap();
         page.line(&[span(format!("and {} more", grouped(more as u64)), Ink::Faint)]);
+    }
+}
+
+/// Writes the paths of a sequence, a line each, callees further to the right than their callers.
+pub(super) fn lines(page: &mut Page, whole: &WholePath, items: &[PathItem], names: &mut Names) {
+    // A sequence may return from functions that it did not enter.
+    let mut depth = returns_beyond(items);
+    for &item in items {
+        match item {
+            PathItem::Enter(_) => depth += 1,
+            PathItem::Leave => depth -= 1,
+            _ => line(page, whole, item, depth, names),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod pages;
 mod phases;
 mod record;
 mod replay;
+mod residual;
 mod stats;
 mod streams;
 mod unpack;
@@ -54,6 +55,8 @@ pub enum TraceCommand {
     Compress(compress::CompressArgs),
     /// Show the sequences of paths that took most of a run, across loops and calls
     Hot(hot::HotArgs),
+    /// Show the sequences of paths across calls that ran in none of the tests
+    Residual(residual::ResidualArgs),
     /// Show the phases of a run, by the paths that its work was on
     Phases(phases::PhasesArgs),
     /// Show the sequences of loads and stores that come again and again
@@ -65,7 +68,7 @@ pub enum TraceCommand {
 }
 
 impl TraceCommand {
-    /// Executes the command. The exit code of `record` is the program's.
+    /// Executes the command. The exit code of `record` is the program's, and that of `residual` the verdict.
     pub fn execute(self, color: ColorChoice) -> Result<ExitCode> {
         match self {
             TraceCommand::Record(args) => return record::execute(&args),
@@ -75,6 +78,7 @@ impl TraceCommand {
             TraceCommand::Bursts(args) => bursts::execute(&args)?,
             TraceCommand::Compress(args) => compress::execute(&args)?,
             TraceCommand::Hot(args) => hot::execute(&args, color)?,
+            TraceCommand::Residual(args) => return residual::execute(&args, color),
             TraceCommand::Phases(args) => phases::execute(&args, color)?,
             TraceCommand::Streams(args) => streams::execute(&args, color)?,
             TraceCommand::Pack(args) => pack::execute(&args)?,
