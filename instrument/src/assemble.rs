@@ -25,7 +25,7 @@ use crate::module::{
     BRANCH_HINTS, CODE, ELEMENT, EXPORT, FUNCTION, GLOBAL, MEMORY, START, Source, TABLE, TYPE,
 };
 use crate::offsets::{self, Insertions, leb};
-use crate::plan::{Collected, FunctionPlan, Kept};
+use crate::plan::{Collected, Earlier, FunctionPlan, Kept};
 use crate::rewrite::{Input, Rewritten, Types, rewrite};
 use crate::shims::Shims;
 use crate::sites::{self, Site};
@@ -38,6 +38,9 @@ pub struct Options<'a> {
     pub collected: Collected,
     /// A profile of the module, by whose counts counters are placed.
     pub weights: Option<&'a Profile>,
+    /// With [`Collected::Paths`]: a profile of the module whose paths are counted at less cost than others, where there are
+    /// too many for a counter each. Without weights it also places counters.
+    pub interesting: Option<&'a Profile>,
     /// Whether counts stay exact if a load, a store, a division or a similar instruction traps.
     pub exact_traps: bool,
     /// Whether the program's memory also holds the counters, for hosts that support one memory per module.
@@ -89,7 +92,7 @@ impl Plans {
     pub fn described(source: &Source<'_>, descriptor: &Descriptor) -> Result<Plans, Error> {
         let Descriptor { collected, kept, events, all_traps, .. } = descriptor;
         Plans::new(source, (*all_traps, events), |index, cfg| match kept.get(index) {
-            None if kept.is_empty() => FunctionPlan::new(source, cfg, *collected, None),
+            None if kept.is_empty() => FunctionPlan::new(source, cfg, *collected, Earlier::default()),
             None => Err(Error::BadCounters("their description does not fit")),
             Some(kept) => FunctionPlan::restored(source, cfg, *collected, kept.clone()),
         })
@@ -159,11 +162,15 @@ pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Erro
     let source = Source::new(bytes)?;
     check(&source)?;
     check_trace(options)?;
+    if options.interesting.is_some() && options.collected != Collected::Paths {
+        return Err(Error::InterestingWithoutPaths);
+    }
     let shares = options.single_memory && !source.memories.is_empty();
     if shares {
         check_memory(&source)?;
     }
-    let plan = |_, cfg: &Cfg| FunctionPlan::new(&source, cfg, options.collected, options.weights);
+    let earlier = Earlier { weights: options.weights, interesting: options.interesting };
+    let plan = |_, cfg: &Cfg| FunctionPlan::new(&source, cfg, options.collected, earlier);
     // A trace says where frames stop.
     let all_traps = options.exact_traps || options.collected == Collected::Trace;
     let plans = Plans::new(&source, (all_traps, options.events), plan)?;
@@ -171,7 +178,7 @@ pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Erro
     if counters > MOST_COUNTERS {
         return Err(Error::TooManyCounters(counters));
     }
-    let kept = options.weights.map(|_| plans.kept());
+    let kept = earlier.is_any().then(|| plans.kept());
     let descriptor = Descriptor {
         version: descriptor::VERSION.to_owned(),
         hash: source.hash(),

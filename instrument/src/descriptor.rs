@@ -31,7 +31,7 @@ pub struct Descriptor {
 }
 
 /// The version of this crate, and of the description's format.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+4");
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+5");
 
 impl Descriptor {
     /// Serializes the contents of the section.

@@ -36,6 +36,9 @@ pub enum Error {
     /// The module uses a feature that cannot be instrumented.
     #[error("cannot instrument {0}")]
     Unsupported(&'static str),
+    /// Paths are interesting where none are counted.
+    #[error("--interesting needs path counts: add --collect paths")]
+    InterestingWithoutPaths,
     /// Something is to be counted beside a trace.
     #[error("nothing is counted in a module that writes a trace: rewrite it twice, for a run each")]
     TraceAndCounts,

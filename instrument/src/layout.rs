@@ -262,6 +262,8 @@ pub enum Support {
     Locate,
     /// Adds to a row of the table.
     Bump,
+    /// Gives a row to another path.
+    Evict,
     /// Books the entries above a given one, or all of them.
     Left,
     /// Fills in the head.
@@ -308,9 +310,10 @@ pub enum Support {
 
 impl Support {
     /// All functions, in order.
-    pub const ALL: [Support; 23] = [
+    pub const ALL: [Support; 24] = [
         Support::Locate,
         Support::Bump,
+        Support::Evict,
         Support::Left,
         Support::Flush,
         Support::Rehash,

@@ -1,8 +1,14 @@
 //! Plans: what is counted in a function, and by which counters.
+//!
+//! **Rows.** A function with too many paths for a counter each has rows among its counters: [`ROW_COUNTERS`] each, a key and
+//! a count. The key selects the row, which belongs to the key that was counted there last; when another takes it, the
+//! table gets the count. The key is the path's number, below the number of the call record. Interesting paths have rows of
+//! their own: their preferential numbers select them.
+//! Source: Vaswani 2007, section 3.2.3 (preferential numbers); rows are the engine's.
 
 use wprof_profiler::{
-    self as profiler, EdgeId, EdgePlan, EdgeWeights, Emit, PathPlan, PathStep, Profile, TraceMethod,
-    VertexPlan,
+    self as profiler, BlockId, EdgeId, EdgePlan, EdgeWeights, Emit, FunctionProfile, PathPlan, PathStep,
+    PreferentialPlan, Profile, TraceMethod, VertexPlan,
 };
 
 use crate::Error;
@@ -15,6 +21,12 @@ use crate::trace::FunctionTrace;
 const MAX_DENSE_PATHS: u64 = 1 << 14;
 /// Maximum number of paths of a function of which each call record has a figure per path.
 const MAX_PATHS_OF_RECORD: u64 = 64;
+/// Number of rows of a function whose paths are counted for all its call records at once.
+const ROWS: u32 = 1 << 8;
+/// Number of rows of a function whose paths each call record counts; many more functions have them.
+const ROWS_OF_RECORDS: u32 = 1 << 6;
+/// Number of counters that a row takes: its key, and its count.
+pub const ROW_COUNTERS: u32 = 2;
 
 /// The kind of profile that is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -59,6 +71,8 @@ pub enum FunctionPlan {
     Blocks(VertexPlan),
     /// Counter k counts path k if there are few paths; otherwise the table holds the counts.
     Paths(Box<PathPlan>),
+    /// Rows hold the counts of interesting paths, and the table those of most others.
+    Preferential(Box<Preferential>),
     /// Figure k of each call record counts path k if there are few paths; otherwise the table holds the counts.
     Flow(Box<PathPlan>),
     /// Counter k counts block k of so many.
@@ -67,6 +81,40 @@ pub enum FunctionPlan {
     Nothing,
     /// What edges write into a trace.
     Trace(Box<FunctionTrace>),
+}
+
+/// The counting of a function's paths, with interesting ones distinguished.
+#[derive(Clone, Debug)]
+pub struct Preferential {
+    /// What each edge does to the register: the preferential number is in its upper half, the path's number in the lower.
+    pub paths: PathPlan,
+    /// Number of rows, a power of two: the low bits of the preferential number select one.
+    pub rows: u32,
+}
+
+/// The profiles of earlier runs by which counters are placed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Earlier<'a> {
+    /// By its counts probes are placed.
+    pub weights: Option<&'a Profile>,
+    /// Its paths are interesting.
+    pub interesting: Option<&'a Profile>,
+}
+
+impl Earlier<'_> {
+    /// Reports whether plans depend on an earlier run.
+    pub fn is_any(&self) -> bool {
+        self.weights.is_some() || self.interesting.is_some()
+    }
+}
+
+/// How the row of a path is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// By a hash of the key; there are so many rows.
+    Hashed(u32),
+    /// By the preferential number in the upper half of the register; there are so many rows.
+    Preferential(u32),
 }
 
 /// The action on crossing an edge.
@@ -103,7 +151,7 @@ impl From<Emit> for Probe {
 }
 
 impl FunctionPlan {
-    /// Plans by the counts of an earlier run, if that run's profile knows the function.
+    /// Plans by what earlier runs did, if their profiles know the function.
     ///
     /// # Errors
     /// Returns an error if the bytes differ from those that were validated.
@@ -111,25 +159,31 @@ impl FunctionPlan {
         source: &Source<'_>,
         cfg: &Cfg,
         collected: Collected,
-        weights: Option<&Profile>,
+        earlier: Earlier<'_>,
     ) -> Result<FunctionPlan, Error> {
         if collected == Collected::Trace {
-            let trace = FunctionTrace::new(cfg, &source.body(cfg.func), source.first_defined(), weights)?;
+            let (body, weights) = (source.body(cfg.func), earlier.weights);
+            let trace = FunctionTrace::new(cfg, &body, source.first_defined(), weights)?;
             return Ok(FunctionPlan::Trace(Box::new(trace)));
         }
-        Ok(FunctionPlan::counting(cfg, collected, weights))
+        Ok(FunctionPlan::counting(cfg, collected, earlier))
     }
 
     /// Plans what is counted.
-    fn counting(cfg: &Cfg, collected: Collected, weights: Option<&Profile>) -> FunctionPlan {
+    fn counting(cfg: &Cfg, collected: Collected, earlier: Earlier<'_>) -> FunctionPlan {
         let shape = cfg.shape();
-        let earlier = weights.and_then(|profile| profile.function(cfg.func));
-        let weights = earlier.and_then(|function| EdgeWeights::of_profile(&shape, function));
+        let ran = earlier.weights.or(earlier.interesting).and_then(|profile| profile.function(cfg.func));
+        let weights = ran.and_then(|function| EdgeWeights::of_profile(&shape, function));
         let weights = weights.unwrap_or_else(|| EdgeWeights::estimate(&shape));
         match collected {
             Collected::Edges => FunctionPlan::Edges(EdgePlan::new(&shape, &weights)),
             Collected::Blocks => FunctionPlan::Blocks(VertexPlan::unmarked(&shape, &weights)),
-            Collected::Paths => FunctionPlan::Paths(Box::new(PathPlan::new(&shape, &weights))),
+            Collected::Paths => {
+                let plan = PathPlan::new(&shape, &weights);
+                let interesting = interesting(cfg.func, &shape, earlier.interesting);
+                preferential(&shape, &weights, &plan, &interesting)
+                    .unwrap_or_else(|| FunctionPlan::Paths(Box::new(plan)))
+            }
             Collected::Flow => FunctionPlan::Flow(Box::new(PathPlan::new(&shape, &weights))),
             Collected::EveryBlock => FunctionPlan::EveryBlock(cfg.blocks.len() as u32),
             Collected::Nothing | Collected::Trace => FunctionPlan::Nothing,
@@ -143,19 +197,18 @@ impl FunctionPlan {
             FunctionPlan::Blocks(plan) => plan.counted.len() as u64,
             FunctionPlan::Paths(plan) if is_dense(plan) => plan.numbering.paths(),
             FunctionPlan::EveryBlock(blocks) => u64::from(*blocks),
-            FunctionPlan::Paths(_)
-            | FunctionPlan::Flow(_)
-            | FunctionPlan::Nothing
-            | FunctionPlan::Trace(_) => 0,
+            FunctionPlan::Paths(_) | FunctionPlan::Preferential(_) | FunctionPlan::Flow(_) => {
+                u64::from(ROW_COUNTERS * self.rows().map_or(0, Rows::count))
+            }
+            FunctionPlan::Nothing | FunctionPlan::Trace(_) => 0,
         }
     }
 
     /// Returns the number of places that count.
     pub fn places(&self) -> u64 {
         match self {
-            FunctionPlan::Paths(plan) | FunctionPlan::Flow(plan) => plan.places(),
             FunctionPlan::Trace(plan) => plan.places(),
-            _ => self.counters(),
+            _ => self.paths().map_or_else(|| self.counters(), PathPlan::places),
         }
     }
 
@@ -169,8 +222,8 @@ impl FunctionPlan {
         match self {
             FunctionPlan::Edges(plan) => counted(&plan.counted),
             FunctionPlan::Blocks(plan) => counted(&plan.counted),
-            FunctionPlan::Paths(plan) | FunctionPlan::Flow(plan) => {
-                plan.steps.iter().map(|step| of_step(*step)).collect()
+            FunctionPlan::Paths(_) | FunctionPlan::Preferential(_) | FunctionPlan::Flow(_) => {
+                self.paths().into_iter().flat_map(|plan| &plan.steps).map(|step| of_step(*step)).collect()
             }
             FunctionPlan::Trace(plan) => (0..edges).map(|edge| plan.on_edge(edge).map(Probe::from)).collect(),
             FunctionPlan::EveryBlock(_) | FunctionPlan::Nothing => vec![None; edges],
@@ -186,6 +239,26 @@ impl FunctionPlan {
     pub fn paths(&self) -> Option<&PathPlan> {
         match self {
             FunctionPlan::Paths(plan) | FunctionPlan::Flow(plan) => Some(plan),
+            FunctionPlan::Preferential(plan) => Some(&plan.paths),
+            _ => None,
+        }
+    }
+
+    /// Returns the sum of the prefix that led to a block; see [`PathPlan::prefix_sum`].
+    pub fn prefix_sum(&self, block: BlockId, register: u64) -> u64 {
+        let sum = self.paths().map_or(0, |plan| plan.prefix_sum(block, Some(register)));
+        match self {
+            FunctionPlan::Preferential(_) => sum & NUMBER,
+            _ => sum,
+        }
+    }
+
+    /// Returns how rows are found, if the function has rows.
+    pub fn rows(&self) -> Option<Rows> {
+        match self {
+            FunctionPlan::Preferential(plan) => Some(Rows::Preferential(plan.rows)),
+            FunctionPlan::Paths(_) if self.is_sparse() => Some(Rows::Hashed(ROWS)),
+            FunctionPlan::Flow(_) if self.is_sparse() => Some(Rows::Hashed(ROWS_OF_RECORDS)),
             _ => None,
         }
     }
@@ -202,6 +275,7 @@ impl FunctionPlan {
     pub fn is_sparse(&self) -> bool {
         match self {
             FunctionPlan::Paths(plan) => !is_dense(plan),
+            FunctionPlan::Preferential(_) => true,
             FunctionPlan::Flow(plan) => plan.numbering.paths() > MAX_PATHS_OF_RECORD,
             _ => false,
         }
@@ -226,11 +300,8 @@ impl FunctionPlan {
         match self {
             FunctionPlan::Edges(plan) => Kept::Counted(plan.counted.iter().map(|edge| edge.0).collect()),
             FunctionPlan::Blocks(plan) => Kept::Counted(plan.counted.iter().map(|edge| edge.0).collect()),
-            FunctionPlan::Paths(plan) | FunctionPlan::Flow(plan) => {
-                let queries = plan.queries.iter().zip(0..);
-                let asked = |(query, block): (&i64, u32)| if has_site(block) { *query } else { 0 };
-                Kept::Queries(queries.map(asked).collect())
-            }
+            FunctionPlan::Paths(plan) | FunctionPlan::Flow(plan) => Kept::Queries(asked(plan, has_site)),
+            FunctionPlan::Preferential(plan) => Kept::Preferential(asked(&plan.paths, has_site), plan.rows),
             FunctionPlan::Trace(plan) => {
                 let (method, emits) = plan.kept();
                 Kept::Emits(method, emits)
@@ -260,6 +331,12 @@ impl FunctionPlan {
 
     fn counting_restored(shape: &profiler::Cfg, collected: Collected, kept: Kept) -> Option<FunctionPlan> {
         let edges = |counted: Vec<u32>| counted.into_iter().map(EdgeId).collect();
+        // The numbers of paths follow from the graph; how the register is computed no longer matters.
+        let asked = |queries| {
+            let mut plan = PathPlan::new(shape, &EdgeWeights::estimate(shape));
+            plan.queries = queries;
+            plan
+        };
         Some(match (collected, kept) {
             (Collected::Edges, Kept::Counted(counted)) => {
                 FunctionPlan::Edges(EdgePlan { counted: edges(counted) })
@@ -267,15 +344,11 @@ impl FunctionPlan {
             (Collected::Blocks, Kept::Counted(counted)) => {
                 FunctionPlan::Blocks(VertexPlan { counted: edges(counted) })
             }
-            (Collected::Paths | Collected::Flow, Kept::Queries(queries)) => {
-                // The numbers of paths follow from the graph; how the register is computed no longer matters.
-                let mut plan = PathPlan::new(shape, &EdgeWeights::estimate(shape));
-                plan.queries = queries;
-                match collected {
-                    Collected::Paths => FunctionPlan::Paths(Box::new(plan)),
-                    _ => FunctionPlan::Flow(Box::new(plan)),
-                }
+            (Collected::Paths, Kept::Queries(queries)) => FunctionPlan::Paths(Box::new(asked(queries))),
+            (Collected::Paths, Kept::Preferential(queries, rows)) => {
+                FunctionPlan::Preferential(Box::new(Preferential { paths: asked(queries), rows }))
             }
+            (Collected::Flow, Kept::Queries(queries)) => FunctionPlan::Flow(Box::new(asked(queries))),
             (Collected::EveryBlock, _) => FunctionPlan::EveryBlock(shape.block_count() as u32),
             (Collected::Nothing, _) => FunctionPlan::Nothing,
             _ => return None,
@@ -290,8 +363,51 @@ pub enum Kept {
     Counted(Vec<u32>),
     /// For each block, the amount to add to the register there; 0 where no frame stops.
     Queries(Vec<i64>),
+    /// The same of a function with interesting paths, and its number of rows.
+    Preferential(Vec<i64>, u32),
     /// How a trace is written, and what each edge writes.
     Emits(TraceMethod, Vec<Emit>),
+}
+
+impl Rows {
+    /// Returns the number of rows.
+    pub fn count(self) -> u32 {
+        match self {
+            Rows::Hashed(rows) | Rows::Preferential(rows) => rows,
+        }
+    }
+}
+
+/// The bits of a key that hold the path's number; paths are fewer than that.
+pub const NUMBER: u64 = u32::MAX as u64;
+const _: () = assert!(wprof_profiler::MAX_PATHS - 1 <= NUMBER);
+
+/// Returns the amounts by which the register is corrected in blocks with sites, and 0 in others.
+fn asked(plan: &PathPlan, has_site: impl Fn(u32) -> bool) -> Vec<i64> {
+    let queries = plan.queries.iter().zip(0..);
+    queries.map(|(query, block)| if has_site(block) { *query } else { 0 }).collect()
+}
+
+/// Returns the numbers of the paths of a function that a profile has, if its function is the same.
+fn interesting(func: u32, shape: &profiler::Cfg, profile: Option<&Profile>) -> Vec<u64> {
+    let function = profile.and_then(|profile| profile.function(func));
+    let function = function.filter(|function| function.fingerprint == shape.fingerprint());
+    function.map_or(Vec::new(), FunctionProfile::paths_by_count)
+}
+
+/// Plans a function that has too many paths for a counter each, and interesting ones.
+fn preferential(
+    shape: &profiler::Cfg,
+    weights: &EdgeWeights,
+    plan: &PathPlan,
+    interesting: &[u64],
+) -> Option<FunctionPlan> {
+    if is_dense(plan) || interesting.is_empty() {
+        return None;
+    }
+    let plan = PreferentialPlan::new(shape, weights, plan.numbering.clone(), interesting)?;
+    let rows = plan.cells.len() as u32;
+    Some(FunctionPlan::Preferential(Box::new(Preferential { paths: plan.paths, rows })))
 }
 
 fn is_dense(plan: &PathPlan) -> bool {

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use wprof_profiler::{
     BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId, EdgeProfile,
-    FigureKind, FunctionProfile, HostCalls, Metric, PathPlan, PathProfile, Profile, UnfinishedExit,
+    FigureKind, FunctionProfile, HostCalls, Metric, PathNumbering, PathProfile, Profile, UnfinishedExit,
     propagate, propagate_blocks,
 };
 
@@ -27,9 +27,9 @@ use crate::layout::{
     ENTRY, FIRST_COUNTER, FLAGS, FULL, GUESSED, HEIGHT, IS_LINK, IS_SITE, Layout, ROW, ROWS, TABLE,
 };
 use crate::module::Source;
-use crate::plan::{Collected, FunctionPlan};
+use crate::plan::{Collected, FunctionPlan, NUMBER, ROW_COUNTERS, Rows};
 use crate::sites::Site;
-use contexts::AllRecords;
+use contexts::{AllRecords, PathsOfRecords};
 use figures::Figures;
 
 /// The result of reading counters.
@@ -233,17 +233,18 @@ impl Reader<'_> {
             FunctionPlan::Blocks(plan) => {
                 propagate_blocks(&shape, plan, &counters, &ended).map(Counts::Blocks)
             }
-            FunctionPlan::Paths(plan) => {
-                let dense = (0..).zip(counters.iter().copied());
-                let sparse = self.sparse(cfg.func).map(|((_, id), count)| (id, count));
-                let paths = self.paths((cfg, plan), dense.chain(sparse), &stopped)?;
-                paths.edge_counts(&shape, &plan.numbering).map(|counts| Counts::Paths(counts, paths))
+            FunctionPlan::Paths(path_plan) if !plan.is_sparse() => {
+                let numbering = &path_plan.numbering;
+                let counted = (0..).zip(counters.iter().copied());
+                let paths = self.paths((cfg, plan, numbering), counted, &stopped)?;
+                paths.edge_counts(&shape, numbering).map(|counts| Counts::Paths(counts, paths))
             }
-            FunctionPlan::Flow(path_plan) => {
-                let counted = self.paths_of_records(cfg.func, plan, records)?;
+            FunctionPlan::Paths(_) | FunctionPlan::Preferential(_) | FunctionPlan::Flow(_) => {
+                let counted = self.paths_of_records(cfg.func, plan, (first, records))?;
                 let counted = counted.into_iter().map(|((_, id), count)| (id, count));
-                let paths = self.paths((cfg, path_plan), counted, &stopped)?;
-                paths.edge_counts(&shape, &path_plan.numbering).map(|counts| Counts::Paths(counts, paths))
+                let numbering = &plan.paths().expect("plans of paths").numbering;
+                let paths = self.paths((cfg, plan, numbering), counted, &stopped)?;
+                paths.edge_counts(&shape, numbering).map(|counts| Counts::Paths(counts, paths))
             }
             // The entry is no target of an edge.
             FunctionPlan::EveryBlock(_) => {
@@ -261,15 +262,25 @@ impl Reader<'_> {
         Ok(any.then(|| self.described(cfg, plan, (counts, exits), &counters)))
     }
 
-    /// Returns the counts of a function's paths that the table holds, by call record and number.
-    fn sparse(&self, func: u32) -> impl Iterator<Item = ((u32, u64), u64)> + '_ {
-        self.tables.paths.get(&func).into_iter().flatten().map(|(place, count)| (*place, *count))
+    /// Returns the counts of a function's paths that its rows and the table hold, by call record and number. The function's
+    /// first counter is number `first`.
+    fn sparse(&self, func: u32, plan: &FunctionPlan, first: u32) -> Result<PathsOfRecords, Error> {
+        let mut all = self.tables.paths.get(&func).cloned().unwrap_or_default();
+        for row in 0..plan.rows().map_or(0, Rows::count) {
+            let at = FIRST_COUNTER + 8 * (first + ROW_COUNTERS * row);
+            let (key, count) = (double(self.region, at)?, double(self.region, at + 8)?);
+            if count > 0 {
+                let sum = all.entry(((key >> 32) as u32, key & NUMBER)).or_default();
+                *sum = sum.saturating_add(count);
+            }
+        }
+        Ok(all)
     }
 
     /// Returns the paths of a function, with the events along each.
     fn paths(
         &self,
-        (cfg, plan): (&Cfg, &PathPlan),
+        (cfg, plan, numbering): (&Cfg, &FunctionPlan, &PathNumbering),
         counted: impl Iterator<Item = (u64, u64)>,
         stopped: &[Stop],
     ) -> Result<PathProfile, Error> {
@@ -279,10 +290,10 @@ impl Reader<'_> {
             *sum = sum.saturating_add(count);
         }
         let figures = Figures::new(self.source, cfg, self.kinds)?;
-        let finished = sums.into_iter().map(|(id, count)| figures.finished(plan, id, count));
-        let unfinished = stopped.iter().map(|stop| figures.unfinished(plan, stop));
+        let finished = sums.into_iter().map(|(id, count)| figures.finished(numbering, id, count));
+        let unfinished = stopped.iter().map(|stop| figures.unfinished(plan, numbering, stop));
         Ok(PathProfile {
-            possible: plan.numbering.paths(),
+            possible: numbering.paths(),
             finished: finished.collect::<Result<_, Error>>()?,
             unfinished: unfinished.collect::<Result<_, Error>>()?,
         })

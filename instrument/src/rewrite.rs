@@ -136,6 +136,8 @@ enum Local {
     Operand,
     /// An operand of 64 bits that is needed twice.
     WideOperand,
+    /// The number of a path, below that of its call record.
+    Number,
     /// An address that is needed twice.
     Address,
     /// The number of the block whose call or throw is in progress, in a function that catches.
@@ -149,7 +151,7 @@ enum Local {
 impl Locals {
     fn index(&mut self, local: Local) -> u32 {
         *self.known.entry(local).or_insert_with(|| {
-            let is_wide = matches!(local, Local::Path | Local::Before | Local::WideOperand);
+            let is_wide = matches!(local, Local::Path | Local::Before | Local::Number | Local::WideOperand);
             self.used.push(if is_wide { ValType::I64 } else { ValType::I32 });
             self.first + self.used.len() as u32 - 1
         })

@@ -6,6 +6,7 @@ use wprof_instrument::{Collected, Error, OffsetMap, Options, instrument, modules
 const OPTIONS: Options<'_> = Options {
     collected: Collected::Edges,
     weights: None,
+    interesting: None,
     exact_traps: false,
     single_memory: false,
     contexts: None,

@@ -152,6 +152,7 @@ const fn options(collected: Collected, exact_traps: bool) -> Options<'static> {
         collected,
         exact_traps,
         weights: None,
+        interesting: None,
         single_memory: false,
         contexts: None,
         events: &[],

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, ValueEnum, ValueHint};
 use wprof::{Collect, EventModel, Module};
-use wprof_instrument::{Collected, EventKind, Options, Source, bulk_operations, javascript};
+use wprof_instrument::{Collected, Error, EventKind, Options, Source, bulk_operations, javascript};
 use wprof_profiler::Profile;
 
 use super::run::collect::wanted::{What, wanted};
@@ -45,6 +45,10 @@ pub struct RewriteArgs {
     #[arg(long, value_parser = earlier, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = help::SPEED, hide_short_help = true)]
     weights: Option<Earlier>,
+    /// With --collect paths: give the paths of this earlier profile of the module cheap counters
+    #[arg(long, value_parser = earlier_paths, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
+    #[arg(help_heading = help::PROFILE, hide_short_help = true, conflicts_with = "trace")]
+    interesting: Option<Earlier>,
     /// Put counters behind the program's memory, for hosts without multi-memory
     #[arg(long, help_heading = help::PROGRAM)]
     single_memory: bool,
@@ -59,9 +63,20 @@ struct Earlier {
 
 /// Reads the value of `--weights`.
 fn earlier(path: &str) -> Result<Earlier, String> {
-    let path = PathBuf::from(path);
-    let profile = super::read_profile(&path).map_err(|error| format!("{error:#}"))?;
-    Ok(Earlier { path, profile: Arc::new(profile) })
+    Earlier::read(path, super::read_profile)
+}
+
+/// Reads the value of `--interesting`.
+fn earlier_paths(path: &str) -> Result<Earlier, String> {
+    Earlier::read(path, super::read_paths)
+}
+
+impl Earlier {
+    fn read(path: &str, read: impl Fn(&Path) -> Result<Profile>) -> Result<Earlier, String> {
+        let path = PathBuf::from(path);
+        let profile = read(&path).map_err(|error| format!("{error:#}"))?;
+        Ok(Earlier { path, profile: Arc::new(profile) })
+    }
 }
 
 /// What is counted.
@@ -114,11 +129,23 @@ fn event_kind(model: &EventModel) -> EventKind {
 }
 
 impl RewriteArgs {
-    /// Returns the options of the rewriter for a module; weights of others are left out.
+    /// Returns the options of the rewriter for a module; profiles of others are left out.
     pub fn options(&self, module: &[u8]) -> Options<'_> {
-        let earlier = self.weights.as_ref().map(|earlier| &*earlier.profile);
-        let weights = earlier.filter(|earlier| is_of(earlier, module));
-        Options { weights, single_memory: self.single_memory, ..self.counting() }
+        let [weights, interesting] = [&self.weights, &self.interesting].map(|earlier| {
+            let earlier = earlier.as_ref().map(|earlier| &*earlier.profile);
+            earlier.filter(|earlier| is_of(earlier, module))
+        });
+        Options { weights, interesting, single_memory: self.single_memory, ..self.counting() }
+    }
+
+    /// Checks that options do not contradict each other.
+    ///
+    /// # Errors
+    /// Returns an error that says which options to change.
+    pub fn check(&self) -> Result<()> {
+        let has_paths = self.collect.collected == Collected::Paths;
+        ensure!(self.interesting.is_none() || has_paths, "{}", Error::InterestingWithoutPaths);
+        Ok(())
     }
 
     /// Returns the options that say what is counted.
@@ -145,10 +172,15 @@ impl RewriteArgs {
     /// Returns the options as arguments of `wprof instrument`, for any module and in any folder.
     pub fn to_args(&self) -> Vec<String> {
         let mut all = self.counting_args();
-        if let Some(Earlier { path, .. }) = &self.weights {
+        let earlier = [("weights", &self.weights), ("interesting", &self.interesting)];
+        for (option, Earlier { path, .. }) in
+            earlier.iter().filter_map(|(option, earlier)| Some((option, earlier.as_ref()?)))
+        {
             let path = path.canonicalize().unwrap_or_else(|_| path.clone());
-            all.extend([format!("--weights={}", path.display()), "--any-weights".to_owned()]);
+            all.push(format!("--{option}={}", path.display()));
         }
+        let is_any = self.weights.is_some() || self.interesting.is_some();
+        all.extend(is_any.then(|| "--any-weights".to_owned()));
         all.extend(self.single_memory.then(|| "--single-memory".to_owned()));
         all
     }
@@ -204,7 +236,7 @@ program as before. The host sees that it is larger.
 pub struct InstrumentArgs {
     #[command(flatten)]
     rewrite: RewriteArgs,
-    /// Leave --weights out if they are of another module
+    /// Leave --weights and --interesting out if they are of another module
     #[arg(long, hide = true)]
     any_weights: bool,
     /// Choose where counters are
@@ -226,17 +258,24 @@ pub struct InstrumentArgs {
 }
 
 pub fn execute(args: &InstrumentArgs) -> Result<()> {
+    args.rewrite.check()?;
     if let Some(path) = &args.js {
         output::write_file(path, |out| out.write_all(javascript().as_bytes()))?;
     }
     let (Some(module), Some(output)) = (&args.module, &args.output) else { return Ok(()) };
     let bytes = binary(module)?;
     let mut options = args.rewrite.options(&bytes);
-    ensure!(
-        args.any_weights || options.weights.is_some() == args.rewrite.weights.is_some(),
-        "the profile of --weights is of another module than {}: take one of this module",
-        module.display()
-    );
+    let [weights, interesting] = [&args.rewrite.weights, &args.rewrite.interesting].map(Option::is_some);
+    for (option, is_given, is_used) in [
+        ("--weights", weights, options.weights.is_some()),
+        ("--interesting", interesting, options.interesting.is_some()),
+    ] {
+        ensure!(
+            args.any_weights || is_given == is_used,
+            "the profile of {option} is of another module than {}: take one of this module",
+            module.display()
+        );
+    }
     if args.plan == Plan::EveryBlock {
         ensure!(
             options.collected == Collected::Blocks,

@@ -55,6 +55,7 @@ pub struct ServePagesArgs {
 }
 
 pub fn execute(args: &ServePagesArgs, color: ColorChoice) -> Result<()> {
+    args.rewrite.check()?;
     ensure!(
         args.output.is_some() || !args.quiet,
         "there is nothing to do with what is counted: give -o FILE, or leave out --quiet"

@@ -34,7 +34,7 @@ struct Record {
 pub struct AllRecords(BTreeMap<u32, Record>);
 
 /// By call record and number of the path, how often it ran.
-type PathsOfRecords = BTreeMap<(u32, u64), u64>;
+pub(super) type PathsOfRecords = BTreeMap<(u32, u64), u64>;
 
 impl AllRecords {
     /// Returns the offsets of all records.
@@ -83,13 +83,13 @@ impl Reader<'_> {
         &self,
         func: u32,
         plan: &FunctionPlan,
-        records: &AllRecords,
+        (first, records): (u32, &AllRecords),
     ) -> Result<PathsOfRecords, Error> {
-        let mut all: PathsOfRecords = self.sparse(func).collect();
-        let first = FIGURES + 8 * self.layout.records.map_or(0, |records| records.events);
+        let mut all = self.sparse(func, plan, first)?;
+        let figures = FIGURES + 8 * self.layout.records.map_or(0, |records| records.events);
         for (record, _) in records.0.iter().filter(|(_, record)| record.func == func) {
             for path in 0..plan.paths_of_record() {
-                let count = double(self.region, record + first + 8 * path)?;
+                let count = double(self.region, record + figures + 8 * path)?;
                 if count > 0 {
                     all.insert((*record, path.into()), count);
                 }
@@ -198,19 +198,22 @@ impl Reader<'_> {
         numbers: &BTreeMap<u32, u32>,
         all: &mut [CallRecord],
     ) -> Result<bool, Error> {
-        let mut has_paths = false;
+        let (mut has_paths, mut next) = (false, 0);
         let unknown = Error::BadCounters("paths of no call record");
         for (cfg, plan) in &self.plans.functions {
+            let first = next;
+            next += plan.counters() as u32;
             let FunctionPlan::Flow(path_plan) = plan else { continue };
+            let numbering = &path_plan.numbering;
             has_paths = true;
             let figures = Figures::new(self.source, cfg, self.kinds)?;
-            for ((record, id), count) in self.paths_of_records(cfg.func, plan, records)? {
+            for ((record, id), count) in self.paths_of_records(cfg.func, plan, (first, records))? {
                 let Some(number) = numbers.get(&record) else { return Err(unknown) };
-                all[*number as usize].paths.push(figures.finished(path_plan, id, count)?);
+                all[*number as usize].paths.push(figures.finished(numbering, id, count)?);
             }
             for stop in self.stopped(cfg.func) {
                 let Some(number) = numbers.get(&stop.record) else { return Err(unknown) };
-                all[*number as usize].unfinished.push(figures.unfinished(path_plan, &stop)?);
+                all[*number as usize].unfinished.push(figures.unfinished(plan, numbering, &stop)?);
             }
         }
         Ok(has_paths)

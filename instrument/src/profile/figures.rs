@@ -2,7 +2,7 @@
 //! of bulk operations matter are left out, as these do not follow.
 
 use wprof_profiler::{
-    self as profiler, BlockId, Path, PathCount, PathNumbering, PathPlan, PropagateError, UnfinishedPath,
+    self as profiler, BlockId, Path, PathCount, PathNumbering, PropagateError, UnfinishedPath,
 };
 
 use super::Stop;
@@ -10,6 +10,7 @@ use crate::Error;
 use crate::cfg::Cfg;
 use crate::event_kind::{EventKind, Sums};
 use crate::module::Source;
+use crate::plan::FunctionPlan;
 use crate::split::add;
 
 /// The events of a function's blocks, by which those of its paths are known.
@@ -60,17 +61,22 @@ impl<'a> Figures<'a> {
     ///
     /// # Errors
     /// Returns an error if there is no such path.
-    pub fn finished(&self, plan: &PathPlan, id: u64, count: u64) -> Result<PathCount, Error> {
-        Ok(PathCount { id, count, metrics: self.of_path(&plan.numbering, id, count)? })
+    pub fn finished(&self, numbering: &PathNumbering, id: u64, count: u64) -> Result<PathCount, Error> {
+        Ok(PathCount { id, count, metrics: self.of_path(numbering, id, count)? })
     }
 
     /// Returns the path on which frames stopped, with its events.
     ///
     /// # Errors
     /// Returns an error if there is no such path.
-    pub fn unfinished(&self, plan: &PathPlan, stop: &Stop) -> Result<UnfinishedPath, Error> {
-        let prefix = plan.prefix_sum(BlockId(stop.site.block), Some(stop.register));
-        let metrics = self.of_prefix(&plan.numbering, prefix, stop)?;
+    pub fn unfinished(
+        &self,
+        plan: &FunctionPlan,
+        numbering: &PathNumbering,
+        stop: &Stop,
+    ) -> Result<UnfinishedPath, Error> {
+        let prefix = plan.prefix_sum(BlockId(stop.site.block), stop.register);
+        let metrics = self.of_prefix(numbering, prefix, stop)?;
         Ok(UnfinishedPath { exit: super::exit(&stop.site, stop.count), prefix, metrics })
     }
 

@@ -1,11 +1,12 @@
 //! Code generation for the probes of edges.
 
-use wasm_encoder::InstructionSink;
+use wasm_encoder::{BlockType, InstructionSink};
 
 use super::places::Place;
 use super::{Arrives, Local, Writer};
 use crate::layout::{FIGURES, FIRST_COUNTER, Support};
-use crate::plan::{FunctionPlan, Probe};
+use crate::plan::{FunctionPlan, NUMBER, Probe, Rows};
+use crate::support::MIX;
 
 impl Writer<'_, '_> {
     /// Writes the code of a block's edge, if it stands at `place`.
@@ -153,24 +154,80 @@ impl Writer<'_, '_> {
 
     /// Counts the path whose number is the register plus `add`.
     fn count_path(&mut self, add: i64, by: i64) {
-        let path = self.locals.index(Local::Path);
-        let func = self.input.cfg.func;
-        let is_sparse = self.input.plan.is_sparse();
-        let record =
-            matches!(self.input.plan, FunctionPlan::Flow(_)).then(|| self.locals.index(Local::Record));
-        if is_sparse {
-            self.sink().i32_const(func as i32);
-            self.push_record_of_row(record.is_some());
+        match self.input.plan.rows() {
+            None => self.count_path_by_counter(add, by),
+            Some(rows) if self.is_hot() => self.count_path_in_row(rows, add, by),
+            Some(rows) => self.count_path_in_table(rows, add, by),
         }
+    }
+
+    /// Pushes the register plus `add`.
+    fn push_number(&mut self, add: i64) {
+        let path = self.locals.index(Local::Path);
         self.sink().local_get(path);
         if add != 0 {
             self.sink().i64_const(add).i64_add();
         }
-        if is_sparse {
-            let mut code = self.code();
-            code.sink.i64_const(by);
-            return code.call(Support::Bump);
+    }
+
+    /// Returns the local of the frame's call record, if each counts its paths.
+    fn record_of_paths(&mut self) -> Option<u32> {
+        matches!(self.input.plan, FunctionPlan::Flow(_)).then(|| self.locals.index(Local::Record))
+    }
+
+    fn count_path_in_table(&mut self, rows: Rows, add: i64, by: i64) {
+        let func = self.input.cfg.func;
+        let record = self.record_of_paths();
+        self.sink().i32_const(func as i32);
+        self.push_record_of_row(record.is_some());
+        self.push_number(add);
+        if let Rows::Preferential(_) = rows {
+            self.sink().i64_const(NUMBER.cast_signed()).i64_and();
         }
+        let mut code = self.code();
+        code.sink.i64_const(by);
+        code.call(Support::Bump);
+    }
+
+    /// Counts a path in its row, which is taken from another path if that was counted there last.
+    fn count_path_in_row(&mut self, rows: Rows, add: i64, by: i64) {
+        let (number, address) = (self.locals.index(Local::Number), self.locals.index(Local::Address));
+        let (func, record) = (self.input.cfg.func, self.record_of_paths());
+        let place = FIRST_COUNTER + 8 * self.input.first_counter;
+        self.push_number(add);
+        let mut code = self.code();
+        if let Some(record) = record {
+            code.sink.local_get(record).i64_extend_i32_u().i64_const(32).i64_shl().i64_or();
+        }
+        code.sink.local_tee(number);
+        // Rows take 16 bytes: the index is shifted down, or masked, to a multiple of that.
+        match rows {
+            Rows::Hashed(rows) => {
+                let bits = i64::from(rows.ilog2());
+                code.sink.i64_const(MIX).i64_mul().i64_const(64 - bits).i64_shr_u();
+                code.sink.i32_wrap_i64().i32_const(4).i32_shl();
+            }
+            Rows::Preferential(rows) => {
+                code.sink.i64_const(28).i64_shr_u().i32_wrap_i64();
+                code.sink.i32_const((16 * (rows - 1)).cast_signed()).i32_and();
+                code.sink.local_get(number).i64_const(NUMBER.cast_signed()).i64_and().local_set(number);
+            }
+        }
+        code.address();
+        let [key, count] = [code.at(place, 3), code.at(place + 8, 3)];
+        code.sink.local_tee(address).i64_load(key).local_get(number).i64_eq().if_(BlockType::Empty);
+        code.sink.local_get(address).local_get(address).i64_load(count).i64_const(by).i64_add();
+        code.sink.i64_store(count).else_();
+        code.sink.local_get(address).i32_const(place.cast_signed()).i32_add().i32_const(func.cast_signed());
+        code.sink.local_get(number).i64_const(by);
+        code.call(Support::Evict);
+        code.sink.end();
+    }
+
+    /// Counts a path in its counter, or in its figure of the call record.
+    fn count_path_by_counter(&mut self, add: i64, by: i64) {
+        let record = self.record_of_paths();
+        self.push_number(add);
         if by == 1 && !self.is_hot() && record.is_none() {
             let first = self.input.first_counter as i32;
             self.sink().i32_wrap_i64();

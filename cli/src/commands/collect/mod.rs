@@ -130,6 +130,7 @@ fn of_page(args: &CollectArgs, page: &Path, color: ColorChoice) -> Result<ExitCo
     let timeout = Duration::from_secs(args.timeout);
     let visit = browser::Visit { page, root: args.root.as_deref(), head: args.head, timeout };
     let (started, clock) = (SystemTime::now(), Instant::now());
+    args.rewrite.check()?;
     let taken = browser::visit(visit, &args.rewrite)?;
     let mut gathered = Gathered::of_site(taken, &page.display().to_string())?;
     gathered.run.wall_ns = Some(u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX));
@@ -141,6 +142,7 @@ fn of_page(args: &CollectArgs, page: &Path, color: ColorChoice) -> Result<ExitCo
 }
 
 fn of_command(args: &CollectArgs, color: ColorChoice) -> Result<ExitCode> {
+    args.rewrite.check()?;
     let ended = node::run(&args.command, &args.rewrite.to_args())?;
     let originals = originals(&ended.modules)?;
     let run = Run {
