@@ -13,13 +13,14 @@ use wprof_profiler::Profile;
 use crate::Error;
 use crate::calls::Calls;
 use crate::cfg::{self, Cfg};
+use crate::checks;
 use crate::descriptor::{self, Descriptor};
 use crate::event_kind::EventKind;
 use crate::events::FunctionEvents;
 use crate::hot::Hot;
 use crate::layout::{
     COUNTERS, CURRENT, FINGERPRINT, FLUSH, Global, Layout, MOST_COUNTERS, Needs, PAGE, RECORDS_IN_PROGRAM,
-    REGION, REGION_VERSION, RESERVED, ROOT_SLOT, Records, SLOT, SLOT_BYTES, Support, VERSION,
+    REGION, REGION_VERSION, ROOT_SLOT, Records, SLOT, SLOT_BYTES, Support, VERSION,
 };
 use crate::module::{
     BRANCH_HINTS, CODE, ELEMENT, EXPORT, FUNCTION, GLOBAL, MEMORY, START, Source, TABLE, TYPE,
@@ -91,11 +92,13 @@ impl Plans {
     /// Returns an error if the description is of another module.
     pub fn described(source: &Source<'_>, descriptor: &Descriptor) -> Result<Plans, Error> {
         let Descriptor { collected, kept, events, all_traps, .. } = descriptor;
-        Plans::new(source, (*all_traps, events), |index, cfg| match kept.get(index) {
+        let plans = Plans::new(source, (*all_traps, events), |index, cfg| match kept.get(index) {
             None if kept.is_empty() => FunctionPlan::new(source, cfg, *collected, Earlier::default()),
             None => Err(Error::BadCounters("their description does not fit")),
             Some(kept) => FunctionPlan::restored(source, cfg, *collected, kept.clone()),
-        })
+        })?;
+        let is_possible = plans.counters() <= MOST_COUNTERS;
+        is_possible.then_some(plans).ok_or(Error::BadCounters("their description does not fit"))
     }
 
     /// Returns the layout of the module.
@@ -160,14 +163,13 @@ impl Plans {
 /// Returns an error if the bytes are not a module, or the module cannot be instrumented.
 pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Error> {
     let source = Source::new(bytes)?;
-    check(&source)?;
-    check_trace(options)?;
-    if options.interesting.is_some() && options.collected != Collected::Paths {
-        return Err(Error::InterestingWithoutPaths);
-    }
+    checks::module(&source)?;
+    checks::interesting(options.collected, options.interesting.is_some())?;
+    let has_more = options.contexts.is_some() || !options.events.is_empty();
+    checks::trace(options.collected, has_more, options.trace_memory)?;
     let shares = options.single_memory && !source.memories.is_empty();
     if shares {
-        check_memory(&source)?;
+        checks::memory(&source)?;
     }
     let earlier = Earlier { weights: options.weights, interesting: options.interesting };
     let plan = |_, cfg: &Cfg| FunctionPlan::new(&source, cfg, options.collected, earlier);
@@ -220,66 +222,6 @@ const MOST_RECORDS_IN_PROGRAM: u32 = 64 << 20;
 
 /// The bytes of a trace, if the options do not say how many.
 const TRACE_MEMORY: u32 = 16 << 20;
-/// The most and the fewest bytes of a trace.
-const TRACE_MEMORIES: std::ops::RangeInclusive<u32> = 1 << 10..=128 << 20;
-
-/// Checks that nothing is to be counted beside a trace, and that there can be so much memory for it.
-fn check_trace(options: Options<'_>) -> Result<(), Error> {
-    if options.collected != Collected::Trace {
-        return Ok(());
-    }
-    if options.contexts.is_some() || !options.events.is_empty() {
-        return Err(Error::TraceAndCounts);
-    }
-    match options.trace_memory {
-        0 => Ok(()),
-        bytes if TRACE_MEMORIES.contains(&bytes) => Ok(()),
-        _ => Err(Error::TraceMemory),
-    }
-}
-
-/// Checks that a module has code, and exports none of the reserved names.
-fn check(source: &Source<'_>) -> Result<(), Error> {
-    if source.custom_section(descriptor::SECTION).is_some() {
-        return Err(Error::Instrumented);
-    }
-    if source.bodies.is_empty() {
-        return Err(Error::NoCode);
-    }
-    let taken = source.exported().find(|name| RESERVED.contains(name));
-    taken.map_or(Ok(()), |name| Err(Error::NameTaken(name.to_owned())))
-}
-
-/// Sections that mark a module as a dynamic library, which another module loads.
-const DYLINK: [&str; 2] = ["dylink.0", "dylink"];
-
-/// Checks that the region can lie behind the program's memory.
-fn check_memory(source: &Source<'_>) -> Result<(), Error> {
-    let memory = &source.memories[0];
-    let no = |why: &'static str| Err(Error::NoRoom(why.into()));
-    if source.memories.len() > 1 {
-        return no("the module has several memories already, so its host can have one more");
-    }
-    if memory.shared {
-        return no("threads share the memory, and each must have counters of its own");
-    }
-    if memory.memory64 {
-        return no("counters cannot lie in a memory with 64-bit addresses");
-    }
-    if memory.page_size_log2.is_some_and(|size| size != 16) {
-        return no("counters need a memory with pages of 64 KiB");
-    }
-    if source.imported_memories > 0 && DYLINK.iter().any(|name| source.custom_section(name).is_some()) {
-        return no("the module is loaded into the memory of another one, which may have counters there, too");
-    }
-    if source.imported_memories > 0 && memory.maximum == Some(memory.initial) {
-        return no(
-            "the memory that the host makes has its maximum from the beginning, so there is no room for counters",
-        );
-    }
-    Ok(())
-}
-
 /// Returns the facts about the program that support functions need; checks that the region fits behind its memory.
 fn program(source: &Source<'_>, layout: &Layout) -> Result<Program, Error> {
     const MOST_PAGES: u64 = 1 << 16;

@@ -34,6 +34,7 @@
 mod assemble;
 mod calls;
 pub mod cfg;
+mod checks;
 mod component;
 pub mod counters;
 mod descriptor;

@@ -25,6 +25,8 @@ const MAX_PATHS_OF_RECORD: u64 = 64;
 const ROWS: u32 = 1 << 8;
 /// Number of rows of a function whose paths each call record counts; many more functions have them.
 const ROWS_OF_RECORDS: u32 = 1 << 6;
+/// The most rows of a function with interesting paths.
+const MOST_ROWS: u32 = 1 << 16;
 /// Number of counters that a row takes: its key, and its count.
 pub const ROW_COUNTERS: u32 = 2;
 
@@ -345,7 +347,9 @@ impl FunctionPlan {
                 FunctionPlan::Blocks(VertexPlan { counted: edges(counted) })
             }
             (Collected::Paths, Kept::Queries(queries)) => FunctionPlan::Paths(Box::new(asked(queries))),
-            (Collected::Paths, Kept::Preferential(queries, rows)) => {
+            (Collected::Paths, Kept::Preferential(queries, rows))
+                if rows.is_power_of_two() && rows <= MOST_ROWS =>
+            {
                 FunctionPlan::Preferential(Box::new(Preferential { paths: asked(queries), rows }))
             }
             (Collected::Flow, Kept::Queries(queries)) => FunctionPlan::Flow(Box::new(asked(queries))),

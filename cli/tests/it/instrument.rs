@@ -573,3 +573,25 @@ fn abort_of_assemblyscript_says_why_and_where() {
     assert_eq!(ran.code, Some(134), "{ran:?}");
     assert!(ran.err.contains("abort: no! at a.ts:3:5"), "{ran:?}");
 }
+
+#[test]
+fn interesting_paths_are_counted_as_without() {
+    let folder = Folder::new();
+    let (module, out, earlier) = (program("json"), folder.path("out.wasm"), folder.path("earlier.wprof"));
+    fs::rename(exact(&folder, "paths", &[&module, "5", "1"]), &earlier).expect("it moves");
+    let interesting = ["--interesting", &earlier, "-o", &out];
+    let said = wprof(&[&["instrument", &module][..], &interesting].concat()).failed();
+    assert!(said.contains("add --collect paths") && !Path::new(&out).exists(), "{said}");
+    let other = folder.file("count.wat", COUNT);
+    let paths = ["instrument", "--collect", "paths"];
+    let said = wprof(&[&paths[..], &[&other], &interesting].concat()).failed();
+    assert!(said.contains("--interesting is of another module") && !Path::new(&out).exists(), "{said}");
+    if !has_node() {
+        return;
+    }
+    let (host, profile) = (folder.file("host.cjs", WASI_HOST), folder.path("f.wprof"));
+    let command = ["--", "node", &host, &module, "20", "2"];
+    let options = ["collect", "-q", "--collect", "paths", "--interesting", &earlier, "-o", &profile];
+    wprof(&[&options[..], &command].concat()).succeeded();
+    assert_eq!(counts(&profile), counts(&exact(&folder, "paths", &[&module, "20", "2"])));
+}
