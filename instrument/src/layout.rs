@@ -262,6 +262,8 @@ pub enum Support {
     Locate,
     /// Adds to a row of the table.
     Bump,
+    /// Counts a path in the row that a hash selects.
+    Row,
     /// Gives a row to another path.
     Evict,
     /// Books the entries above a given one, or all of them.
@@ -310,9 +312,10 @@ pub enum Support {
 
 impl Support {
     /// All functions, in order.
-    pub const ALL: [Support; 24] = [
+    pub const ALL: [Support; 25] = [
         Support::Locate,
         Support::Bump,
+        Support::Row,
         Support::Evict,
         Support::Left,
         Support::Flush,

@@ -21,10 +21,8 @@ use crate::trace::FunctionTrace;
 const MAX_DENSE_PATHS: u64 = 1 << 14;
 /// Maximum number of paths of a function of which each call record has a figure per path.
 const MAX_PATHS_OF_RECORD: u64 = 64;
-/// Number of rows of a function whose paths are counted for all its call records at once.
-const ROWS: u32 = 1 << 8;
-/// Number of rows of a function whose paths each call record counts; many more functions have them.
-const ROWS_OF_RECORDS: u32 = 1 << 6;
+/// Number of rows of a function whose rows a hash selects.
+pub const ROWS: u32 = 1 << 7;
 /// The most rows of a function with interesting paths.
 const MOST_ROWS: u32 = 1 << 16;
 /// Number of counters that a row takes: its key, and its count.
@@ -113,8 +111,8 @@ impl Earlier<'_> {
 /// How the row of a path is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
-    /// By a hash of the key; there are so many rows.
-    Hashed(u32),
+    /// By a hash of the key; there are [`ROWS`] rows.
+    Hashed,
     /// By the preferential number in the upper half of the register; there are so many rows.
     Preferential(u32),
 }
@@ -259,8 +257,7 @@ impl FunctionPlan {
     pub fn rows(&self) -> Option<Rows> {
         match self {
             FunctionPlan::Preferential(plan) => Some(Rows::Preferential(plan.rows)),
-            FunctionPlan::Paths(_) if self.is_sparse() => Some(Rows::Hashed(ROWS)),
-            FunctionPlan::Flow(_) if self.is_sparse() => Some(Rows::Hashed(ROWS_OF_RECORDS)),
+            FunctionPlan::Paths(_) | FunctionPlan::Flow(_) if self.is_sparse() => Some(Rows::Hashed),
             _ => None,
         }
     }
@@ -377,7 +374,8 @@ impl Rows {
     /// Returns the number of rows.
     pub fn count(self) -> u32 {
         match self {
-            Rows::Hashed(rows) | Rows::Preferential(rows) => rows,
+            Rows::Hashed => ROWS,
+            Rows::Preferential(rows) => rows,
         }
     }
 }

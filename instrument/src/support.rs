@@ -20,7 +20,7 @@ use crate::layout::{
 };
 
 /// The multiplier of the hash: the golden ratio, an odd number without a pattern.
-pub const MIX: i64 = 0x9e37_79b9_7f4a_7c15_u64.cast_signed();
+const MIX: i64 = 0x9e37_79b9_7f4a_7c15_u64.cast_signed();
 
 /// The facts about the program that support functions need besides the layout.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ pub fn signature(func: Support, layout: &Layout, program: &Program) -> Signature
         Support::Locate => (&[I32, I32, I64], &[I32]),
         Support::Bump if layout.records.is_some() => (&[I32, I32, I64, I64], &[]),
         Support::Bump => (&[I32, I64, I64], &[]),
-        Support::Evict => (&[I32, I32, I64, I64], &[]),
+        Support::Row | Support::Evict => (&[I32, I32, I64, I64], &[]),
         Support::Left | Support::Count | Support::Returned => (&[I32], &[]),
         Support::Retract | Support::Begin | Support::Back | Support::Caught | Support::Mend => (&[I32], &[]),
         Support::Emit => (&[I64, I32], &[]),
@@ -69,6 +69,7 @@ pub fn body(func: Support, layout: &Layout, program: &Program, hot: &Hot) -> Fun
     match func {
         Support::Locate => table::locate(layout),
         Support::Bump => table::bump(layout),
+        Support::Row => table::row(layout),
         Support::Evict => table::evict(layout),
         Support::Left if layout.trace.is_some() => trace::left(layout),
         Support::Left => left(layout),

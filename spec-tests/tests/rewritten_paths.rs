@@ -90,7 +90,7 @@ fn paths_that_take_rows_from_one_another_are_all_counted() {
         }
     }
     // More than there are rows, so that rows are taken.
-    assert!(seen > 4 * 256 && stopped > 0, "{seen}, {stopped}");
+    assert!(seen > 4 * 128 && stopped > 0, "{seen}, {stopped}");
 }
 
 #[test]

@@ -6,7 +6,6 @@ use super::places::Place;
 use super::{Arrives, Local, Writer};
 use crate::layout::{FIGURES, FIRST_COUNTER, Support};
 use crate::plan::{FunctionPlan, NUMBER, Probe, Rows};
-use crate::support::MIX;
 
 impl Writer<'_, '_> {
     /// Writes the code of a block's edge, if it stands at `place`.
@@ -156,7 +155,8 @@ impl Writer<'_, '_> {
     fn count_path(&mut self, add: i64, by: i64) {
         match self.input.plan.rows() {
             None => self.count_path_by_counter(add, by),
-            Some(rows) if self.is_hot() => self.count_path_in_row(rows, add, by),
+            Some(Rows::Hashed) if self.is_hot() => self.count_path_in_row(add, by),
+            Some(Rows::Preferential(rows)) if self.is_hot() => self.count_preferential_path(rows, add, by),
             Some(rows) => self.count_path_in_table(rows, add, by),
         }
     }
@@ -189,30 +189,31 @@ impl Writer<'_, '_> {
         code.call(Support::Bump);
     }
 
-    /// Counts a path in its row, which is taken from another path if that was counted there last.
-    fn count_path_in_row(&mut self, rows: Rows, add: i64, by: i64) {
-        let (number, address) = (self.locals.index(Local::Number), self.locals.index(Local::Address));
+    /// Counts a path in the row that a hash selects.
+    fn count_path_in_row(&mut self, add: i64, by: i64) {
         let (func, record) = (self.input.cfg.func, self.record_of_paths());
         let place = FIRST_COUNTER + 8 * self.input.first_counter;
+        self.sink().i32_const(place.cast_signed()).i32_const(func.cast_signed());
         self.push_number(add);
         let mut code = self.code();
         if let Some(record) = record {
             code.sink.local_get(record).i64_extend_i32_u().i64_const(32).i64_shl().i64_or();
         }
-        code.sink.local_tee(number);
-        // Rows take 16 bytes: the index is shifted down, or masked, to a multiple of that.
-        match rows {
-            Rows::Hashed(rows) => {
-                let bits = i64::from(rows.ilog2());
-                code.sink.i64_const(MIX).i64_mul().i64_const(64 - bits).i64_shr_u();
-                code.sink.i32_wrap_i64().i32_const(4).i32_shl();
-            }
-            Rows::Preferential(rows) => {
-                code.sink.i64_const(28).i64_shr_u().i32_wrap_i64();
-                code.sink.i32_const((16 * (rows - 1)).cast_signed()).i32_and();
-                code.sink.local_get(number).i64_const(NUMBER.cast_signed()).i64_and().local_set(number);
-            }
-        }
+        code.sink.i64_const(by);
+        code.call(Support::Row);
+    }
+
+    /// Counts a path in the row of its preferential number, which is taken from another path if that was counted there last.
+    fn count_preferential_path(&mut self, rows: u32, add: i64, by: i64) {
+        let (number, address) = (self.locals.index(Local::Number), self.locals.index(Local::Address));
+        let func = self.input.cfg.func;
+        let place = FIRST_COUNTER + 8 * self.input.first_counter;
+        self.push_number(add);
+        let mut code = self.code();
+        // Rows take 16 bytes: the preferential number is shifted to a multiple of that.
+        code.sink.local_tee(number).i64_const(28).i64_shr_u().i32_wrap_i64();
+        code.sink.i32_const((16 * (rows - 1)).cast_signed()).i32_and();
+        code.sink.local_get(number).i64_const(NUMBER.cast_signed()).i64_and().local_set(number);
         code.address();
         let [key, count] = [code.at(place, 3), code.at(place + 8, 3)];
         code.sink.local_tee(address).i64_load(key).local_get(number).i64_eq().if_(BlockType::Empty);

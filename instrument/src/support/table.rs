@@ -5,9 +5,9 @@
 
 use wasm_encoder::{BlockType, Function, ValType};
 
-use super::function;
+use super::{MIX, function};
 use crate::layout::{FULL, Global, Layout, PAGE, ROW, Support};
-use crate::plan::NUMBER;
+use crate::plan::{NUMBER, ROWS};
 
 /// `(id, record, key)`: returns the address of the row of these three, whose count is 0 if it is new; 0 if there is no
 /// memory for it.
@@ -80,6 +80,26 @@ pub(super) fn bump(layout: &Layout) -> Function {
         code.sink.local_tee(place).if_(BlockType::Empty);
         code.sink.local_get(place).local_get(place).i64_load(count).local_get(by).i64_add().i64_store(count);
         code.sink.end();
+    })
+}
+
+/// `(rows, func, key, by)`: counts `by` of `key` in a row of the function, whose rows begin at an offset in the region.
+pub(super) fn row(layout: &Layout) -> Function {
+    const AT: u32 = 0;
+    const FUNC: u32 = 1;
+    const KEY: u32 = 2;
+    const BY: u32 = 3;
+    function(layout, &[], |code| {
+        let bits = i64::from(ROWS.ilog2());
+        code.sink.local_get(KEY).i64_const(MIX).i64_mul().i64_const(64 - bits).i64_shr_u().i32_wrap_i64();
+        code.sink.i32_const(4).i32_shl().local_get(AT).i32_add();
+        code.address();
+        let [key, count] = [code.at(0, 3), code.at(8, 3)];
+        code.sink.local_tee(AT).i64_load(key).local_get(KEY).i64_eq().if_(BlockType::Empty);
+        code.sink.local_get(AT).local_get(AT).i64_load(count).local_get(BY).i64_add().i64_store(count);
+        code.sink.return_().end();
+        code.sink.local_get(AT).local_get(FUNC).local_get(KEY).local_get(BY);
+        code.call(Support::Evict);
     })
 }
 
