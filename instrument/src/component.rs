@@ -60,6 +60,17 @@ pub fn modules(bytes: &[u8]) -> Result<Vec<&[u8]>, Error> {
     Ok(found)
 }
 
+/// Returns a component in which `new` is in place of each core module, nested ones too, that consists of the bytes `old`.
+///
+/// # Errors
+/// Returns an error if the bytes are no component.
+pub fn with_module(component: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, Error> {
+    if !is_component(component) {
+        return Err(Error::NotAModule);
+    }
+    rewrite(component, 0, &mut |module| Ok(if module == old { new } else { module }.to_vec()))
+}
+
 fn is_component(bytes: &[u8]) -> bool {
     let first = Parser::new(0).parse_all(bytes).next();
     matches!(first, Some(Ok(Payload::Version { encoding: Encoding::Component, .. })))

@@ -58,7 +58,7 @@ mod trace;
 mod traced;
 
 pub use assemble::Options;
-pub use component::{instrument, modules};
+pub use component::{instrument, modules, with_module};
 pub use counters::RawCounters;
 pub use error::Error;
 pub use event_kind::{EventKind, bulk_operations};

@@ -1,27 +1,92 @@
-//! Artifacts: a module compiled ahead of time, stored together with the module.
+//! Artifacts: a module or component compiled ahead of time, stored together with its code.
 //!
-//! Layout: [`MAGIC`]; three SHA-256 hashes of what the code was compiled for ([`MadeFor`]); the SHA-256 hash of
-//! the rest; the length of the module, in eight bytes; the module; its code, a [`CachedModule`] in postcard, with
-//! stand-ins for values that are known only when it is loaded (`wprof_jit::code::stand_ins`).
+//! Layout: [`MAGIC`]; a byte for what was compiled ([`Precompiled`]); the version of the format; three SHA-256 hashes of
+//! what the code was compiled for ([`MadeFor`]); the SHA-256 hash of the rest; the length of the program, in eight
+//! bytes; the program, in the binary format; the code of its modules, [`Codes`] in postcard, with stand-ins for values
+//! that are known only when it is loaded (`wprof_jit::code::stand_ins`). What else a component consists of follows from
+//! its binary and is planned anew.
 //!
 //! Invariant: the code is not decoded before all hashes are verified, so a truncated or damaged file is an error.
 //! The hashes do not protect from a file made on purpose: its code runs with the rights of the process.
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use wprof_jit::code::stand_ins::StandIns;
+use wprof_jit::compile::MachineCode;
 
 use crate::code_cache::{CachedModule, Placed};
 use crate::runtime::instances::build_id;
 use crate::{Engine, Error, ErrorKind, Result};
 
-/// The prefix of an artifact. The last byte is the version of the format.
-const MAGIC: [u8; 8] = *b"\0wprofc\x01";
+/// The prefix of an artifact.
+const MAGIC: [u8; 6] = *b"\0wprof";
+/// The version of the format.
+const VERSION: u8 = 2;
+/// Length of the prefix, the kind and the version.
+const HEAD: usize = MAGIC.len() + 2;
 const HASH: usize = 32;
-const HASHES: usize = MAGIC.len() + 3 * HASH;
+const HASHES: usize = HEAD + 3 * HASH;
 /// Offset at which the hashed part begins.
 const HASHED: usize = HASHES + HASH;
-const MODULE: usize = HASHED + size_of::<u64>();
+const PROGRAM: usize = HASHED + size_of::<u64>();
+
+/// What was compiled ahead of time: see [`Engine::detect_precompiled`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Precompiled {
+    /// A module.
+    Module,
+    /// A component.
+    Component,
+}
+
+impl Precompiled {
+    fn byte(self) -> u8 {
+        match self {
+            Precompiled::Module => b'c',
+            Precompiled::Component => b'k',
+        }
+    }
+}
+
+/// The code of several modules, with the hash of each.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Codes<C = MachineCode>(Vec<([u8; HASH], CachedModule<C>)>);
+
+impl<C> Codes<C> {
+    pub fn new(codes: Vec<([u8; HASH], CachedModule<C>)>) -> Codes<C> {
+        Codes(codes)
+    }
+
+    /// Takes out the code of a module with a hash, if there is any. Modules with the same hash have each their own.
+    pub fn take(&mut self, hash: &[u8; HASH]) -> Option<CachedModule<C>> {
+        let index = self.0.iter().position(|(of, _)| of == hash)?;
+        Some(self.0.remove(index).1)
+    }
+
+    /// Returns the code of the only module.
+    ///
+    /// # Errors
+    /// Returns an error if there are several modules or none.
+    pub fn only(mut self) -> Result<CachedModule<C>> {
+        match (self.0.pop(), self.0.is_empty()) {
+            (Some((_, code)), true) => Ok(code),
+            _ => Err(damaged()),
+        }
+    }
+}
+
+/// Where the modules of a component get their code from.
+pub enum CodeSource {
+    /// The engine's code cache, if it has one.
+    Cache,
+    /// The artifact of the component.
+    Artifact(Codes),
+    /// Nowhere; the compiled code gets stand-ins for its constants.
+    StandIns(StandIns),
+}
 
 /// Hashes of the environment that code is compiled for, which must be the same where it runs.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,9 +94,9 @@ pub struct MadeFor([[u8; HASH]; 3]);
 
 /// The message for each part of [`MadeFor`] that differs.
 const PARTS: [&str; 3] = [
-    "it was made by another build of wprof: compile the module with this one",
-    "it was made for another processor: compile the module on this one",
-    "it was made with other settings of the engine: compile the module with these, or use those",
+    "it was made by another build of wprof: compile it with this one",
+    "it was made for another processor: compile it on this one",
+    "it was made with other settings of the engine: compile it with these, or use those",
 ];
 
 impl MadeFor {
@@ -49,46 +114,61 @@ impl MadeFor {
         };
         let (compiler, strategy) = (engine.compiler(), config.tiers.strategy);
         let settings = format!("{} {:?} {strategy:?}", compiler.settings(), engine.collection());
-        let hash = |bytes: &[u8]| Sha256::new().chain_update(MAGIC).chain_update(bytes).finalize().into();
+        let hash = |bytes: &[u8]| Sha256::new().chain_update([VERSION]).chain_update(bytes).finalize().into();
         Ok(MadeFor([hash(&build), hash(compiler.machine().as_bytes()), hash(settings.as_bytes())]))
     }
 }
 
-/// Returns whether these bytes begin like an artifact.
-pub fn is_artifact(bytes: &[u8]) -> bool {
-    bytes.starts_with(&MAGIC[..MAGIC.len() - 1])
+/// Returns what was compiled to these bytes, by how they begin; `None` if they are no artifact.
+pub fn kind(bytes: &[u8]) -> Option<Precompiled> {
+    let kind = *bytes.strip_prefix(&MAGIC)?.first()?;
+    [Precompiled::Module, Precompiled::Component].into_iter().find(|known| known.byte() == kind)
 }
 
-/// Encodes the artifact of a module.
+/// Encodes the artifact of a program.
 ///
 /// # Errors
 /// Returns an error if the code cannot be serialized.
-pub fn write(made_for: &MadeFor, module: &[u8], code: &CachedModule<Placed>) -> Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(MODULE + 2 * module.len());
+pub fn write(
+    made_for: &MadeFor,
+    kind: Precompiled,
+    program: &[u8],
+    codes: &Codes<Placed>,
+) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(PROGRAM + 2 * program.len());
     bytes.extend(MAGIC);
+    bytes.extend([kind.byte(), VERSION]);
     made_for.0.iter().for_each(|hash| bytes.extend(hash));
     bytes.extend([0; HASH]);
-    bytes.extend((module.len() as u64).to_le_bytes());
-    bytes.extend(module);
-    let mut bytes = postcard::to_extend(code, bytes).map_err(|e| refused(&e.to_string()))?;
+    bytes.extend((program.len() as u64).to_le_bytes());
+    bytes.extend(program);
+    let mut bytes = postcard::to_extend(codes, bytes).map_err(|e| refused(e.to_string()))?;
     let hash = Sha256::digest(&bytes[HASHED..]);
     bytes[HASHES..HASHED].copy_from_slice(&hash);
     Ok(bytes)
 }
 
-/// Returns the range of the module in an artifact, and its code.
+/// Returns the range of the program in an artifact, and its code.
 ///
 /// # Errors
-/// Returns an error if the bytes are no artifact, were compiled for something else, or are damaged.
-pub fn read(made_for: &MadeFor, bytes: &[u8]) -> Result<(Range<usize>, CachedModule)> {
-    if !is_artifact(bytes) {
-        return Err(refused("it is no module that was compiled ahead"));
+/// Returns an error if the bytes are no artifact, or one of another kind, were compiled for something else, or are
+/// damaged.
+pub fn read(made_for: &MadeFor, wanted: Precompiled, bytes: &[u8]) -> Result<(Range<usize>, Codes)> {
+    match (kind(bytes), wanted) {
+        (None, _) => return Err(refused("it is no module or component that was compiled ahead")),
+        (Some(Precompiled::Component), Precompiled::Module) => {
+            return Err(refused("it is a component: load it with Component::deserialize"));
+        }
+        (Some(Precompiled::Module), Precompiled::Component) => {
+            return Err(refused("it is a module: load it with Module::deserialize"));
+        }
+        (Some(_), _) => {}
     }
-    let Some((head, _)) = bytes.split_at_checked(MODULE) else { return Err(damaged()) };
-    if head[..MAGIC.len()] != MAGIC {
+    let Some((head, _)) = bytes.split_at_checked(PROGRAM) else { return Err(damaged()) };
+    if head[HEAD - 1] != VERSION {
         return Err(refused(PARTS[0]));
     }
-    let found = head[MAGIC.len()..HASHES].chunks(HASH);
+    let found = head[HEAD..HASHES].chunks(HASH);
     if let Some((_, other)) =
         found.zip(&made_for.0).zip(PARTS).find(|((found, is), _)| *found != is.as_slice())
     {
@@ -98,16 +178,17 @@ pub fn read(made_for: &MadeFor, bytes: &[u8]) -> Result<(Range<usize>, CachedMod
         return Err(damaged());
     }
     let len: [u8; 8] = head[HASHED..].try_into().map_err(|_| damaged())?;
-    let end = usize::try_from(u64::from_le_bytes(len)).ok().and_then(|len| MODULE.checked_add(len));
+    let end = usize::try_from(u64::from_le_bytes(len)).ok().and_then(|len| PROGRAM.checked_add(len));
     let end = end.filter(|&end| end <= bytes.len()).ok_or_else(damaged)?;
-    let code = postcard::from_bytes(&bytes[end..]).map_err(|_| damaged())?;
-    Ok((MODULE..end, code))
+    let codes = postcard::from_bytes(&bytes[end..]).map_err(|_| damaged())?;
+    Ok((PROGRAM..end, codes))
 }
 
 fn damaged() -> Error {
-    refused("it is damaged or cut off: compile the module again")
+    refused("it is damaged or cut off: compile it again")
 }
 
-fn refused(why: &str) -> Error {
-    Error::new(ErrorKind::Artifact, format_args!("cannot use a compiled module: {why}"))
+/// Returns the error of an artifact that cannot be used.
+pub fn refused(why: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Artifact, format_args!("cannot use compiled code: {why}"))
 }

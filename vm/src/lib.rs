@@ -71,6 +71,7 @@ pub mod wasi;
 #[cfg(feature = "wasi")]
 pub mod wasi2;
 
+pub use artifact::Precompiled;
 pub use backtrace::{FrameInfo, WasmBacktrace};
 pub use caller::Caller;
 pub use config::{
@@ -98,8 +99,8 @@ pub use limits::{ResourceLimiter, ResourceLimiterAsync, StoreLimits, StoreLimits
 pub use linker::Linker;
 pub use memory::Memory;
 pub use module::{
-    ExportType, FrameSymbol, ImportType, Module, OwnArtifacts, Precompiled, Reoptimization,
-    ResourcesRequired, SourceRow, VectorizedLoop, demangle,
+    ExportType, FrameSymbol, ImportType, Module, OwnArtifacts, Reoptimization, ResourcesRequired, SourceRow,
+    VectorizedLoop, demangle,
 };
 pub use runtime::control::call_hooks::CallHook;
 pub use runtime::counts::account::ProfilingCost;

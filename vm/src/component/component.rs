@@ -1,16 +1,22 @@
 //! Components, ready to be instantiated.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+
+use hashbrown::HashMap;
+use wprof_jit::module::ModuleBytes;
 
 use super::fuse::fuse;
 use super::inline::inline;
 use super::parse::parse;
 use super::plan::{Export, Plan};
 use super::types::FuncType;
-use crate::module::{binary, of_another_module};
+use crate::artifact::CodeSource;
+use crate::module::{binary, check_size, of_another_module, part};
 use crate::{Engine, Error, ErrorKind, Module, Result};
 
 /// The header that distinguishes a binary component from a binary module.
@@ -20,10 +26,17 @@ const HEAD: [u8; 8] = *b"\0asm\x0d\0\x01\0";
 #[derive(Clone, Debug)]
 pub struct Component(Arc<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     engine: Engine,
+    /// The binary, parts of which are the core modules.
+    bytes: ModuleBytes,
     plan: Plan,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Component").field("plan", &self.plan).finish_non_exhaustive()
+    }
 }
 
 impl Component {
@@ -34,29 +47,24 @@ impl Component {
     /// feature, which the error names.
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Component> {
         let bytes = bytes.as_ref();
-        let limit = engine.config().modules.max_size;
-        if bytes.len() > limit {
-            let message = format!(
-                "component has {} bytes, {limit} are allowed: raise Config::max_module_size",
-                bytes.len()
-            );
-            return Err(Error::new(ErrorKind::Limit, message));
-        }
-        let bytes = binary(bytes.into())?;
+        check_size(engine, bytes.len() as u64)?;
+        Component::load(engine, bytes.into(), &mut CodeSource::Cache)
+    }
+
+    /// Loads a component whose size has been checked.
+    pub(super) fn load(engine: &Engine, bytes: ModuleBytes, source: &mut CodeSource) -> Result<Component> {
+        let bytes = binary(bytes)?;
         let parsed = parse(&bytes)?;
-        let load = |(index, range): (usize, &std::ops::Range<usize>)| {
-            let module = bytes.get(range.clone()).unwrap_or_default();
-            Module::of_component(engine, module).map_err(|e| e.context(format_args!("core module {index}")))
-        };
-        let modules = parsed.modules.iter().enumerate().map(load).collect::<Result<Vec<_>>>()?;
+        let modules = modules(engine, &bytes, &parsed.modules, source)?;
         if engine.config().tiers.advice.is_some() && !modules.iter().any(Module::is_advised) {
             return Err(of_another_module("hot paths"));
         }
         let mut plan = inline(&parsed, modules)?;
         if engine.config().modules.fuses {
-            fuse(engine, &mut plan);
+            fuse(engine, &mut plan, source);
         }
-        Ok(Component(Arc::new(Inner { engine: engine.clone(), plan })))
+        drop(parsed);
+        Ok(Component(Arc::new(Inner { engine: engine.clone(), bytes, plan })))
     }
 
     /// Loads a component from a file.
@@ -73,7 +81,11 @@ impl Component {
             Ok(bytes)
         };
         let read = read().map_err(|e: io::Error| Error::with_source(ErrorKind::System, Box::new(e)));
-        read.and_then(|bytes| Component::new(engine, bytes)).map_err(|e| e.context(path.display()))
+        let load = |bytes: Vec<u8>| {
+            check_size(engine, bytes.len() as u64)?;
+            Component::load(engine, bytes.into(), &mut CodeSource::Cache)
+        };
+        read.and_then(load).map_err(|e| e.context(path.display()))
     }
 
     /// Returns the engine it was loaded into.
@@ -81,8 +93,8 @@ impl Component {
         &self.0.engine
     }
 
-    /// Returns the core modules, including those of nested components, in the order of the file. There are also
-    /// [`adapters`](Component::adapters) between them.
+    /// Returns the core modules, including those of nested components, in the order of the file; one that is in the file
+    /// several times is returned as often. There are also [`adapters`](Component::adapters) between them.
     pub fn modules(&self) -> &[Module] {
         &self.0.plan.modules
     }
@@ -91,6 +103,11 @@ impl Component {
     /// that of its core modules. The same component has the same ones in each engine with the same configuration.
     pub fn adapters(&self) -> impl Iterator<Item = &Module> {
         self.0.plan.adapters.iter().map(|adapters| &adapters.module)
+    }
+
+    /// Returns how many instances of core modules one instance of it consists of, those of adapters included.
+    pub fn core_instances(&self) -> usize {
+        self.0.plan.core_instances.len() + self.0.plan.adapters.len()
     }
 
     /// Returns the exported functions with their types: `name`, or `instance#name` for a function of an exported
@@ -106,9 +123,40 @@ impl Component {
         self.0.plan.imports.iter().map(|import| import.path.join("#"))
     }
 
+    /// Returns the binary component.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0.bytes
+    }
+
+    pub(super) fn shared_bytes(&self) -> &ModuleBytes {
+        &self.0.bytes
+    }
+
     pub(super) fn plan(&self) -> &Plan {
         &self.0.plan
     }
+}
+
+/// Loads the core modules, which lie at `ranges`. Those with the same bytes, as in a component that contains another one
+/// twice, are one module.
+fn modules(
+    engine: &Engine,
+    bytes: &ModuleBytes,
+    ranges: &[Range<usize>],
+    source: &mut CodeSource,
+) -> Result<Vec<Module>> {
+    let mut known: HashMap<&[u8], Module> = HashMap::new();
+    let load = |(index, range): (usize, &Range<usize>)| {
+        let own = bytes.get(range.clone()).unwrap_or_default();
+        if let Some(module) = known.get(own) {
+            return Ok(module.clone());
+        }
+        let module = Module::of_component(engine, part(bytes, range.clone()), source)
+            .map_err(|e| e.context(format_args!("core module {index}")))?;
+        known.insert(own, module.clone());
+        Ok(module)
+    };
+    ranges.iter().enumerate().map(load).collect()
 }
 
 fn list<'p>(exports: &'p [(String, Export)], prefix: &str, all: &mut Vec<(String, &'p FuncType)>) {

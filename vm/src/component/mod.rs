@@ -44,6 +44,7 @@
 //! # }
 //! ```
 
+mod artifact;
 mod bridge;
 mod call;
 #[allow(clippy::module_inception, reason = "it is named after the file format")]

@@ -1,6 +1,6 @@
 //! Modules compiled ahead of time: compiled from a module, kept by the embedder, loaded later.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,23 +12,15 @@ use wprof_profiler::Profile;
 
 use super::profiles::Owner;
 use super::{Kept, ModuleInner};
-use crate::artifact::{self, MadeFor};
+use crate::artifact::{self, Codes, MadeFor, Precompiled};
 use crate::code_cache::{CachedFunction, CachedModule, Placed};
 use crate::runtime::linear_memory::mapped_file::MappedFile;
 use crate::{Config, Engine, Error, ErrorKind, Module, Result};
 
-/// What was compiled ahead of time: see [`Engine::detect_precompiled`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Precompiled {
-    /// A module.
-    Module,
-}
-
 impl Engine {
     /// Returns what these bytes were compiled to ahead of time, by how they begin; `None` if they were not.
     pub fn detect_precompiled(bytes: &[u8]) -> Option<Precompiled> {
-        artifact::is_artifact(bytes).then_some(Precompiled::Module)
+        artifact::kind(bytes)
     }
 
     /// Compiles a module ahead of time, from the binary format or, with feature `wat`, the text format. All
@@ -40,7 +32,7 @@ impl Engine {
     /// [`Config::weights`](crate::Config::weights) or
     /// [`Config::interesting_paths`](crate::Config::interesting_paths), because code depends on them.
     pub fn precompile_module(&self, bytes: impl AsRef<[u8]>) -> Result<Vec<u8>> {
-        compile(self, bytes.as_ref(), self.config().clone(), None)
+        compile_module(self, bytes.as_ref(), self.config().clone(), None)
     }
 
     /// Compiles a module ahead of time with an earlier profile of it: hot functions get superblocks, inlined
@@ -51,7 +43,7 @@ impl Engine {
     pub fn precompile_module_with(&self, bytes: impl AsRef<[u8]>, profile: Arc<Profile>) -> Result<Vec<u8>> {
         let mut config = self.config().clone();
         config.profile_use(profile);
-        compile(self, bytes.as_ref(), config, None)
+        compile_module(self, bytes.as_ref(), config, None)
     }
 }
 
@@ -63,7 +55,7 @@ impl Module {
     /// Returns an error as [`Engine::precompile_module`] does, and if the module's file can no longer be read.
     pub fn serialize(&self) -> Result<Vec<u8>> {
         let (engine, advice) = (self.engine(), self.inner().advice());
-        compile(engine, &self.bytes()?, engine.config().clone(), advice)
+        compile_module(engine, &self.bytes()?, engine.config().clone(), advice)
     }
 
     /// Loads a module that was compiled ahead of time. No function is compiled again: each is published at its
@@ -79,7 +71,7 @@ impl Module {
     /// [`Engine::precompile_module`] or [`Module::serialize`], kept where nobody else can write.
     #[expect(unsafe_code, reason = "the caller vouches for machine code")]
     pub unsafe fn deserialize(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
-        load(engine, Arc::new(bytes.as_ref().to_vec()), None)
+        load(engine, bytes.as_ref().into(), None)
     }
 
     /// Loads a module from a file that was compiled ahead of time. The module's bytes are not copied: the file
@@ -96,56 +88,108 @@ impl Module {
     pub unsafe fn deserialize_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
         let path = path.as_ref();
         // SAFETY: the caller guarantees that nobody writes to the file.
-        let mapped = unsafe { MappedFile::open(path) };
-        let mapped = mapped.map_err(|e| Error::with_source(ErrorKind::System, Box::new(e)));
-        let load = |file| load(engine, Arc::new(file), Some(path));
-        mapped.and_then(load).map_err(|e| e.context(path.display()))
+        let mapped = unsafe { mapped(path) };
+        mapped.and_then(|bytes| load(engine, bytes, Some(path))).map_err(|e| e.context(path.display()))
     }
 
     /// Returns whether these bytes begin like a module that was compiled ahead of time.
     pub fn is_precompiled(bytes: &[u8]) -> bool {
-        artifact::is_artifact(bytes)
+        artifact::kind(bytes) == Some(Precompiled::Module)
     }
 }
 
-/// Loads an artifact; the caller vouches for its origin.
-pub(super) fn load<B>(engine: &Engine, owner: Arc<B>, file: Option<&Path>) -> Result<Module>
-where
-    B: Deref<Target = [u8]> + Send + Sync + 'static,
-{
-    let (module, code) = artifact::read(&MadeFor::new(engine)?, &owner)?;
-    super::check_size(engine, module.len() as u64)?;
-    let bytes = ModuleBytes::kept_by(Arc::new(Part { owner, range: module }));
-    Module::load_with(engine, bytes.into(), file, (Kept::Artifact(code), Owner::None))
+/// Maps the file of an artifact.
+///
+/// # Errors
+/// Returns an error if the file cannot be read.
+///
+/// # Safety
+/// The file is neither written to nor truncated as long as the bytes exist.
+#[expect(unsafe_code, reason = "the caller vouches for the file")]
+pub(crate) unsafe fn mapped(path: &Path) -> Result<ModuleBytes> {
+    // SAFETY: the caller guarantees that nobody writes to the file.
+    let mapped = unsafe { MappedFile::open(path) };
+    let mapped = mapped.map_err(|e| Error::with_source(ErrorKind::System, Box::new(e)))?;
+    Ok(ModuleBytes::kept_by(Arc::new(mapped)))
 }
 
-/// A range of the bytes that `owner` holds.
-struct Part<B> {
-    owner: Arc<B>,
-    range: std::ops::Range<usize>,
+/// Returns the program in an artifact, and its code; the caller vouches for its origin.
+///
+/// # Errors
+/// Returns an error as [`artifact::read`] does, and if the program is larger than the configuration allows.
+pub(crate) fn contents(
+    engine: &Engine,
+    kind: Precompiled,
+    artifact: &ModuleBytes,
+) -> Result<(ModuleBytes, Codes)> {
+    let (program, codes) = artifact::read(&MadeFor::new(engine)?, kind, artifact)?;
+    super::check_size(engine, program.len() as u64)?;
+    Ok((part(artifact, program), codes))
 }
 
-impl<B: Deref<Target = [u8]>> Deref for Part<B> {
+/// Loads the artifact of a module; the caller vouches for its origin.
+pub(super) fn load(engine: &Engine, artifact: ModuleBytes, file: Option<&Path>) -> Result<Module> {
+    let (bytes, codes) = contents(engine, Precompiled::Module, &artifact)?;
+    Module::load_with(engine, bytes.into(), file, (Kept::Artifact(codes.only()?), Owner::None))
+}
+
+/// Returns a range of bytes, which keeps all of them; nothing if they end before it does.
+pub(crate) fn part(of: &ModuleBytes, range: Range<usize>) -> ModuleBytes {
+    ModuleBytes::kept_by(Arc::new(Part { of: of.clone(), range }))
+}
+
+struct Part {
+    of: ModuleBytes,
+    range: Range<usize>,
+}
+
+impl Deref for Part {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.owner[self.range.clone()]
+        self.of.get(self.range.clone()).unwrap_or_default()
     }
 }
 
-/// Compiles a module twice, once with each set of stand-ins, in an engine of its own, so that the background
-/// compilation of the given engine does not interfere.
-fn compile(
+fn compile_module(
     engine: &Engine,
     bytes: &[u8],
-    mut config: Config,
+    config: Config,
     advice: Option<Arc<Advice>>,
+) -> Result<Vec<u8>> {
+    super::check_size(engine, bytes.len() as u64)?;
+    compile(engine, config, Precompiled::Module, |own, stand_ins| {
+        let kept = (Kept::StandIns(stand_ins), Owner::None);
+        let module = Module::load_with(own, ModuleBytes::from(bytes).into(), None, kept)?;
+        let bytes = module.info().bytes.clone();
+        Ok(Loaded { bytes, modules: vec![(module, advice.clone())] })
+    })
+}
+
+/// A program that was loaded to be compiled.
+pub(crate) struct Loaded {
+    /// The program in the binary format.
+    pub bytes: ModuleBytes,
+    /// Its modules, with what is known of them besides the configuration's profile.
+    pub modules: Vec<(Module, Option<Arc<Advice>>)>,
+}
+
+/// Compiles a program twice, once with each set of stand-ins, in an engine of its own, so that the background
+/// compilation of the given engine does not interfere.
+///
+/// # Errors
+/// Returns an error if code cannot be compiled ahead with this configuration, and as `load` and
+/// [`Module::compile_all`] do.
+pub(crate) fn compile(
+    engine: &Engine,
+    mut config: Config,
+    kind: Precompiled,
+    load: impl Fn(&Engine, StandIns) -> Result<Loaded> + Sync,
 ) -> Result<Vec<u8>> {
     if config.weights.is_some() || config.paths.interesting.is_some() {
         let message = "code depends on weights and interesting paths: compile ahead without them";
         return Err(Error::new(ErrorKind::Artifact, message));
     }
-    super::check_size(engine, bytes.len() as u64)?;
     config.background_compilation(false);
     (config.files.code_cache, config.perf) = (None, None);
     let own = Engine::new(&config)?;
@@ -157,21 +201,21 @@ fn compile(
         ));
     }
     let compiled = share_out(vec![FIRST, SECOND], |stand_ins: StandIns| {
-        let module = Module::load_with(
-            &own,
-            ModuleBytes::from(bytes).into(),
-            None,
-            (Kept::StandIns(stand_ins), Owner::None),
-        )?;
-        module.inner().code.set_advice(advice.clone());
-        module.compile_all()?;
-        module.inner().prepare_trampolines()?;
-        Ok(module)
+        let loaded = load(&own, stand_ins)?;
+        for (module, advice) in &loaded.modules {
+            module.inner().code.set_advice(advice.clone());
+            module.compile_all()?;
+            module.inner().prepare_trampolines()?;
+        }
+        Ok(loaded)
     });
-    let compiled = compiled.into_iter().collect::<Result<Vec<Module>>>()?;
+    let compiled = compiled.into_iter().collect::<Result<Vec<Loaded>>>()?;
     let [first, second] = &compiled[..] else { unreachable!("one for each") };
-    let code = compared(first.inner().snapshot(), second.inner().snapshot());
-    artifact::write(&made_for, &first.info().bytes, &code)
+    let code = |((first, _), (second, _)): (&(Module, _), &(Module, _))| {
+        (first.hash(), compared(first.inner().snapshot(), second.inner().snapshot()))
+    };
+    let codes = first.modules.iter().zip(&second.modules).map(code).collect();
+    artifact::write(&made_for, kind, &first.bytes, &Codes::new(codes))
 }
 
 /// Returns the code of a module with the places of its stand-ins. Functions whose stand-ins cannot be located are

@@ -38,7 +38,7 @@ use wprof_jit::code::stand_ins::StandIns;
 use wprof_jit::compile::Tier;
 use wprof_jit::module::{Entity, ModuleBytes, ModuleInfo};
 
-pub use artifact::Precompiled;
+pub(crate) use artifact::{Loaded, compile as compile_ahead, contents as artifact_contents, mapped, part};
 pub use interface::{ExportType, ImportType, ResourcesRequired};
 pub use names::demangle;
 pub use own_artifacts::OwnArtifacts;
@@ -48,6 +48,7 @@ pub use reoptimized::{Reoptimization, VectorizedLoop};
 pub use symbols::{FrameSymbol, SourceRow};
 pub(crate) use versions::CompiledVersion;
 
+use crate::artifact::{CodeSource, Codes};
 use crate::background::{Job, Task};
 use crate::code_cache::{CachedConstants, CachedModule};
 use crate::runtime::code::{CodeSlots, no_code_memory};
@@ -59,7 +60,8 @@ use crate::types::defined::DefinedType;
 use crate::{Engine, Error, ErrorKind, ExternType, GlobalType, MemoryType, Result, TableType, TagType};
 use calls::Calls;
 use code::ModuleCode;
-use file::{Contents, check_size};
+use file::Contents;
+pub(crate) use file::check_size;
 use hash::ModuleHash;
 use names::Names;
 use parts::PartRows;
@@ -117,9 +119,18 @@ impl Module {
     }
 
     /// Loads a core module of a component. The engine's advice is for one of these modules; the others do without.
-    pub(crate) fn of_component(engine: &Engine, bytes: &[u8]) -> Result<Module> {
+    pub(crate) fn of_component(
+        engine: &Engine,
+        bytes: ModuleBytes,
+        source: &mut CodeSource,
+    ) -> Result<Module> {
         check_size(engine, bytes.len() as u64)?;
-        Module::load_with(engine, ModuleBytes::from(bytes).into(), None, (Kept::InCache, Owner::Component))
+        let kept = match source {
+            CodeSource::Cache => Kept::InCache,
+            CodeSource::Artifact(codes) => Kept::Among(codes),
+            CodeSource::StandIns(stand_ins) => Kept::StandIns(*stand_ins),
+        };
+        Module::load_with(engine, bytes.into(), None, (kept, Owner::Component))
     }
 
     /// Reports whether there is advice on the module's functions.
@@ -131,7 +142,7 @@ impl Module {
         engine: &Engine,
         contents: Contents,
         file: Option<&Path>,
-        (kept, owner): (Kept, Owner),
+        (kept, owner): (Kept<'_>, Owner),
     ) -> Result<Module> {
         let _quiet = fork::quiet();
         let Contents { bytes, image } = contents;
@@ -149,6 +160,7 @@ impl Module {
         let (cached, stand_ins) = match kept {
             Kept::InCache => (engine.code_cache().and_then(|cache| cache.load(&hash.get(&info.bytes))), None),
             Kept::Artifact(code) => (Some(code), None),
+            Kept::Among(codes) => (codes.take(&hash.get(&info.bytes)), None),
             Kept::StandIns(stand_ins) => (None, Some(stand_ins)),
         };
         let is_for_other_types = |of: &CachedConstants| of.type_ids != type_ids;
@@ -369,6 +381,11 @@ impl Module {
         &self.0.types
     }
 
+    /// Reports whether both are clones of one module.
+    pub(crate) fn is(&self, other: &Module) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     pub(crate) fn inner(&self) -> &Arc<ModuleInner> {
         &self.0
     }
@@ -453,11 +470,13 @@ fn slots(
 }
 
 /// The stored code of a module at load.
-enum Kept {
+enum Kept<'c> {
     /// The entry in the engine's code cache, if any.
     InCache,
     /// This code.
     Artifact(CachedModule),
+    /// That of the same hash among these, if there is any.
+    Among(&'c mut Codes),
     /// None; the compiled code gets stand-ins for its constants.
     StandIns(StandIns),
 }

@@ -2,13 +2,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+
+use wprof_jit::module::ModuleBytes;
 
 use super::artifact;
+use crate::artifact::refused;
 use crate::code_cache::{hash_name, private_folder};
 use crate::{Config, Engine, Error, ErrorKind, Module, Result};
 
-/// Modules that this user has compiled ahead of time on this machine. A folder that only the user can write to
+/// Modules and components that this user has compiled ahead of time on this machine. A folder that only the user can write to
 /// records the hash of each, so that they can be loaded without `unsafe`, wherever the files have been in the
 /// meantime.
 ///
@@ -56,10 +58,7 @@ impl OwnArtifacts {
     /// # Errors
     /// Returns an error as [`Engine::precompile_module`] does, and if the folder cannot be written to.
     pub fn precompile_module(&self, engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Vec<u8>> {
-        let artifact = engine.precompile_module(bytes)?;
-        fs::write(self.folder.join(hash_name(&artifact)), [])
-            .map_err(|e| Error::system("cannot remember a compiled module", e))?;
-        Ok(artifact)
+        self.record(engine.precompile_module(bytes)?)
     }
 
     /// Loads a compiled module from a file.
@@ -69,17 +68,23 @@ impl OwnArtifacts {
     /// [`Module::deserialize`].
     pub fn load(&self, engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
         let path = path.as_ref();
-        let load = || {
-            let bytes = fs::read(path).map_err(|e| Error::with_source(ErrorKind::System, Box::new(e)))?;
-            if !self.folder.join(hash_name(&bytes)).exists() {
-                return Err(refused("it was not made by this user on this machine: compile the module here"));
-            }
-            artifact::load(engine, Arc::new(bytes), Some(path))
-        };
-        load().map_err(|e| e.context(path.display()))
+        let loaded = self.recorded(path).and_then(|bytes| artifact::load(engine, bytes, Some(path)));
+        loaded.map_err(|e| e.context(path.display()))
     }
-}
 
-fn refused(why: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Artifact, format_args!("cannot use a compiled module: {why}"))
+    /// Records the hash of an artifact.
+    pub(crate) fn record(&self, artifact: Vec<u8>) -> Result<Vec<u8>> {
+        fs::write(self.folder.join(hash_name(&artifact)), [])
+            .map_err(|e| Error::system("cannot remember compiled code", e))?;
+        Ok(artifact)
+    }
+
+    /// Reads an artifact whose hash is recorded.
+    pub(crate) fn recorded(&self, path: &Path) -> Result<ModuleBytes> {
+        let bytes = fs::read(path).map_err(|e| Error::with_source(ErrorKind::System, Box::new(e)))?;
+        match self.folder.join(hash_name(&bytes)).exists() {
+            true => Ok(bytes.into()),
+            false => Err(refused("it was not made by this user on this machine: compile it here")),
+        }
+    }
 }

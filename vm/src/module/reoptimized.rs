@@ -99,7 +99,7 @@ impl ModuleInner {
     }
 
     /// Returns the advice on the module's functions, if there is any.
-    pub(super) fn advice(&self) -> Option<Arc<Advice>> {
+    pub(crate) fn advice(&self) -> Option<Arc<Advice>> {
         self.code.advice.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

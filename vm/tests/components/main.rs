@@ -1,5 +1,6 @@
 //! Components: values, linking, resources, typed calls, hostile components.
 
+mod artifacts;
 mod fused;
 mod host;
 mod hostile;

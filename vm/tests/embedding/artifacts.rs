@@ -187,6 +187,6 @@ fn files_of_others_are_not_loaded_as_own() -> Outcome {
     assert_eq!(own.load(&engine, &path)?.compiled().0, FUNCTIONS);
     std::fs::write(&path, engine.precompile_module("(module (func (export \"other\")))")?)?;
     let error = own.load(&engine, &path).err().ok_or("loaded")?;
-    assert!(error.to_string().contains("compile the module here"), "{error}");
+    assert!(error.to_string().contains("compile it here"), "{error}");
     Ok(())
 }

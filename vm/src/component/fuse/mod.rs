@@ -51,10 +51,11 @@ use encode::encode;
 use imports::Imports;
 
 use super::plan::{Adapters, Options, Plan, Step, Target, Trampoline};
+use crate::artifact::CodeSource;
 use crate::{Engine, Module};
 
 /// Replaces trampolines by adapters where that is possible.
-pub fn fuse(engine: &Engine, plan: &mut Plan) {
+pub fn fuse(engine: &Engine, plan: &mut Plan, source: &mut CodeSource) {
     let steps = std::mem::take(&mut plan.steps);
     let (mut all, mut left) = (Vec::new(), fitness::ALL);
     let is_new_instance =
@@ -62,19 +63,24 @@ pub fn fuse(engine: &Engine, plan: &mut Plan) {
     let mut run = Vec::new();
     for step in steps {
         if is_new_instance(&step) {
-            end_run(engine, plan, &mut run, (&mut all, &mut left));
+            end_run((engine, source), plan, &mut run, (&mut all, &mut left));
             all.push(step);
         } else {
             run.push(step);
         }
     }
-    end_run(engine, plan, &mut run, (&mut all, &mut left));
+    end_run((engine, source), plan, &mut run, (&mut all, &mut left));
     plan.steps = all;
 }
 
 /// Adds the steps between two instantiations to `all`: first the adapters, which only need what is there by then.
-fn end_run(engine: &Engine, plan: &mut Plan, run: &mut Vec<Step>, (all, left): (&mut Vec<Step>, &mut usize)) {
-    let adapters = adapters(engine, plan, run, left);
+fn end_run(
+    maker: (&Engine, &mut CodeSource),
+    plan: &mut Plan,
+    run: &mut Vec<Step>,
+    (all, left): (&mut Vec<Step>, &mut usize),
+) {
+    let adapters = adapters(maker, plan, run, left);
     let replaced = adapters.as_ref().map_or(&[][..], |adapters| &adapters.trampolines);
     let is_left = |step: &Step| !matches!(step, Step::Trampoline(index) if replaced.contains(index));
     run.retain(is_left);
@@ -86,7 +92,12 @@ fn end_run(engine: &Engine, plan: &mut Plan, run: &mut Vec<Step>, (all, left): (
 }
 
 /// Returns the adapters for what trampolines of these steps do, if there are any.
-fn adapters(engine: &Engine, plan: &Plan, steps: &[Step], left: &mut usize) -> Option<Adapters> {
+fn adapters(
+    (engine, source): (&Engine, &mut CodeSource),
+    plan: &Plan,
+    steps: &[Step],
+    left: &mut usize,
+) -> Option<Adapters> {
     let mut imports = Imports::new(plan);
     let (mut functions, mut trampolines) = (Vec::new(), Vec::new());
     for step in steps {
@@ -105,7 +116,7 @@ fn adapters(engine: &Engine, plan: &Plan, steps: &[Step], left: &mut usize) -> O
         return None;
     }
     // A configuration may forbid what adapters need: several memories, for instance.
-    let module = Module::of_component(engine, &encode(&imports, &functions)).ok()?;
+    let module = Module::of_component(engine, encode(&imports, &functions).into(), source).ok()?;
     Some(Adapters { module, imports: imports.list(), trampolines })
 }
 
