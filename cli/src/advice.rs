@@ -11,7 +11,7 @@ use std::path::Path;
 use clap::{Command, CommandFactory};
 
 /// By folder or file: the subcommands whose options may be advised there, if not only the subcommand of that name.
-const SHARED: [(&str, &[&str]); 7] = [
+const SHARED: [(&str, &[&str]); 9] = [
     // Only a command that has the option can fail there.
     (
         "modules.rs",
@@ -30,6 +30,8 @@ const SHARED: [(&str, &[&str]); 7] = [
         ],
     ),
     ("commands/run/collect", &["run", "explain"]),
+    ("core_module.rs", &["explain"]),
+    ("wave", &["run", "residual", "trace record"]),
     ("commands/run/ending.rs", &["run", "residual", "trace record"]),
     ("commands/run/invoke.rs", &["run", "residual", "trace record"]),
     ("commands/run/program.rs", &["run", "residual", "trace record"]),

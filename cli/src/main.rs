@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod advice;
 mod commands;
+mod core_module;
 mod cost_model;
 mod durations;
 mod help;

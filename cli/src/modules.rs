@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueHint};
 use wprof::component::{Component, is_component};
-use wprof::{Engine, Module, OwnArtifacts};
+use wprof::{Engine, Module, OwnArtifacts, Precompiled};
 use wprof_profiler::Profile;
 use wprof_report::names;
 
@@ -37,8 +37,10 @@ pub fn open(engine: &Engine, path: &Path) -> Result<Program> {
     let head = head_of(path);
     let load = || match &head {
         head if is_component(head) => Component::from_file(engine, path).map(Program::Component),
-        head if Module::is_precompiled(head) => compiled_ahead(engine, path).map(Program::Module),
-        _ => Module::from_file(engine, path).map(Program::Module),
+        head => match Engine::detect_precompiled(head) {
+            Some(kind) => compiled_ahead(engine, path, kind),
+            None => Module::from_file(engine, path).map(Program::Module),
+        },
     };
     progress::during(&loading, load).map_err(failure)
 }
@@ -51,7 +53,7 @@ pub fn load(engine: &Engine, path: &Path) -> Result<Module> {
     match open(engine, path)? {
         Program::Module(module) => Ok(module),
         Program::Component(_) => {
-            bail!("{} is a component: only `wprof run` takes components so far", path.display())
+            bail!("{} is a component: this command takes modules only", path.display())
         }
     }
 }
@@ -74,10 +76,19 @@ pub fn main_module(component: &Component, path: &Path) -> Result<Module> {
         .with_context(|| format!("{} has no core module: there is nothing to run", path.display()))
 }
 
-/// Loads a module that `wprof compile` made for this user. Its code may do all that the user may, so files of other
-/// users are rejected.
-fn compiled_ahead(engine: &Engine, path: &Path) -> wprof::Result<Module> {
-    OwnArtifacts::of_user()?.load(engine, path)
+/// Returns all core modules of a component in the order of their numbers: behind its own are those of adapters.
+pub fn of_component(component: &Component) -> Vec<Module> {
+    component.modules().iter().chain(component.adapters()).cloned().collect()
+}
+
+/// Loads what `wprof compile` made for this user. Its code may do all that the user may, so files of other users are
+/// rejected.
+fn compiled_ahead(engine: &Engine, path: &Path, kind: Precompiled) -> wprof::Result<Program> {
+    let own = OwnArtifacts::of_user()?;
+    match kind {
+        Precompiled::Component => own.load_component(engine, path).map(Program::Component),
+        _ => own.load(engine, path).map(Program::Module),
+    }
 }
 
 /// Returns the first bytes of a file; nothing for a file that can be read only once.
@@ -161,6 +172,7 @@ impl ModuleOption {
             None => {
                 let found = locate(&profile.program, profile_path);
                 checked(profile.module_hash, &found, "say with --module where the module that ran is")
+                    .map(|(module, _)| module)
             }
         }?;
         names::adopt(profile, &module);
@@ -232,27 +244,33 @@ pub fn tell_missing_debug_info(module: Option<&Module>) {
 /// # Errors
 /// Returns an error if the module is missing or invalid, or another one.
 pub fn of_hash(hash: [u8; 32], path: &Path) -> Result<Module> {
+    within(hash, path).map(|(module, _)| module)
+}
+
+/// Loads the module with a hash, which is expected at `path`, and the component that it is in, if it is in one.
+///
+/// # Errors
+/// Returns an error under the conditions of [`of_hash`].
+pub fn within(hash: [u8; 32], path: &Path) -> Result<(Module, Option<Component>)> {
     checked(hash, path, "give the module that ran")
 }
 
 /// Loads the module with a hash; errors give `advice` if it is missing or another one.
-fn checked(hash: [u8; 32], path: &Path, advice: &str) -> Result<Module> {
+fn checked(hash: [u8; 32], path: &Path, advice: &str) -> Result<(Module, Option<Component>)> {
     ensure!(path.exists(), "the module {} does not exist: {advice}", path.display());
-    let module = match open(&plain_engine()?, path)? {
+    let (module, component) = match open(&plain_engine()?, path)? {
         Program::Component(component) => {
-            match component.modules().iter().chain(component.adapters()).find(|m| m.has_hash(&hash)) {
-                Some(module) => module.clone(),
-                None => main_module(&component, path)?,
-            }
+            let module = of_component(&component).into_iter().find(|module| module.has_hash(&hash));
+            (module.map_or_else(|| main_module(&component, path), Ok)?, Some(component))
         }
-        Program::Module(module) => module,
+        Program::Module(module) => (module, None),
     };
     ensure!(
         module.has_hash(&hash),
         "{} is not the module that ran, or has changed since: {advice}",
         path.display()
     );
-    Ok(module)
+    Ok((module, component))
 }
 
 /// Creates an engine for modules that are not run.

@@ -42,7 +42,8 @@ const CANDIDATES: usize = 5;
 
 /// A function that can be looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Named {
+#[non_exhaustive]
+pub struct Named {
     /// Index in the module.
     pub index: u32,
     /// The name in the module, if there is one.
@@ -77,8 +78,8 @@ pub(crate) fn of_profile(profile: &Profile) -> Vec<Named> {
     all
 }
 
-/// Returns the functions of a module that have a body.
-pub(crate) fn of_module(module: &Module) -> Vec<Named> {
+/// Returns the functions of a module that have a body, ascending by index.
+pub fn of_module(module: &Module) -> Vec<Named> {
     let info = module.info();
     let named = |index: u32| Named { index, raw: module.func_name(index).map(str::to_owned) };
     (info.imported_funcs..info.imported_funcs + info.defined_funcs()).map(named).collect()

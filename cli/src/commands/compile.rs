@@ -1,12 +1,13 @@
-//! `wprof compile`: compiles a module ahead of time, for `wprof run`.
+//! `wprof compile`: compiles a module or component ahead of time, for `wprof run`.
 
+use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueHint};
+use wprof::component::is_component;
 use wprof::{Config, Engine, OwnArtifacts};
 
-use super::instrument;
 use super::run::{COLLECT_HELP, PassesArgs, ProfileArgs, ReoptimizeArgs, rate};
 use crate::help;
 use crate::{modules, output, progress};
@@ -19,8 +20,8 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-The file holds the module and its machine code. `wprof run` takes it in place of the module, in the same version of \
-wprof, on the same kind of processor, with the same options for what is collected: what differs is an \
+The file holds the module and its machine code; of a component, the code of all its core modules. `wprof run` takes it \
+in place of the module or component, in the same version of wprof, on the same kind of processor, with the same options for what is collected: what differs is an \
 error that says so.
 
 Machine code is not checked as a module is: it may do all that the user may. So wprof remembers what it has compiled, and \
@@ -36,10 +37,10 @@ pub struct CompileArgs {
     reoptimize: ReoptimizeArgs,
     #[command(flatten)]
     passes: PassesArgs,
-    /// Write the compiled module to this file
+    /// Write the module with its machine code to this file
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
     output: PathBuf,
-    /// The module (.wasm or .wat)
+    /// The module or component (.wasm or .wat)
     #[arg(value_name = "MODULE", value_hint = ValueHint::FilePath)]
     module: PathBuf,
 }
@@ -53,10 +54,13 @@ pub fn execute(args: &CompileArgs) -> Result<()> {
     config.passes(args.passes.set());
     args.reoptimize.configure(&counted, &mut config)?;
     let engine = Engine::new(&config).map_err(modules::failure)?;
-    let bytes = instrument::binary(&args.module)?;
+    let bytes = fs::read(&args.module).with_context(|| format!("cannot read {}", args.module.display()))?;
     let own = OwnArtifacts::of_user().map_err(modules::failure)?;
     let compiling = format!("compiling {}", args.module.display());
-    let compiled = progress::during(&compiling, || own.precompile_module(&engine, bytes));
+    let compiled = progress::during(&compiling, || match is_component(&bytes) {
+        true => own.precompile_component(&engine, bytes),
+        false => own.precompile_module(&engine, bytes),
+    });
     let compiled = compiled.map_err(|error| modules::failure(error.context(args.module.display())))?;
     output::write_file(&args.output, |out| out.write_all(&compiled))
 }

@@ -10,9 +10,10 @@ use wprof_report::explain::{self, Options};
 use super::run::collect::Limit;
 use super::run::{COLLECT_HELP, PassesArgs, ProfileArgs, ReoptimizeArgs};
 use super::trace::Method;
+use crate::core_module::CoreModuleOption;
 use crate::help;
+use crate::output;
 use crate::screen::are_names_full;
-use crate::{modules, output};
 
 /// The forms that a function takes on its way to machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -88,7 +89,7 @@ More examples:
   wprof explain json.wasm 17 --profile off --profile-use f.wprof --stage decisions
   wprof explain json.wasm 17 --stage graph --collect all-blocks"))]
 pub struct ExplainArgs {
-    /// The module (.wasm or .wat)
+    /// The module or component (.wasm or .wat)
     #[arg(value_name = "MODULE", value_hint = ValueHint::FilePath)]
     module: PathBuf,
     /// A function: its name, part of its name, or its index
@@ -111,6 +112,8 @@ pub struct ExplainArgs {
     #[arg(help_heading = help::VIEW, hide_short_help = true)]
     budget: Option<Limit>,
     #[command(flatten)]
+    core_module: CoreModuleOption,
+    #[command(flatten)]
     profile: ProfileArgs,
     #[command(flatten)]
     reoptimize: ReoptimizeArgs,
@@ -119,9 +122,18 @@ pub struct ExplainArgs {
 }
 
 pub fn execute(args: &ExplainArgs) -> Result<()> {
-    let module = modules::load(&modules::plain_engine()?, &args.module)?;
+    let module = args.core_module.load(&args.module, &args.function, &profiled(args)?)?;
     let explained = explain::function(&module, &args.function, &options(args)?);
     output::print(&explained.map_err(advised)?)
+}
+
+/// Returns the hashes of the modules that the given profiles are of.
+fn profiled(args: &ExplainArgs) -> Result<Vec<[u8; 32]>> {
+    let counted = args.profile.exact_unless_told().counted(args.budget.as_ref(), None)?;
+    let interesting = counted.interesting.as_ref().map(|interesting| interesting.profile.module_hash);
+    let weights = counted.weights.as_ref().map(|weights| weights.module_hash);
+    let used = args.reoptimize.profile()?.map(|used| used.module_hash);
+    Ok([interesting, weights, used].into_iter().flatten().collect())
 }
 
 /// Adds to an error which options would help.

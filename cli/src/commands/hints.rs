@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueHint};
 use wprof::Module;
+use wprof::component::Component;
 use wprof_profiler::Profile;
 use wprof_report::hints::{self, Options};
 
@@ -37,13 +38,13 @@ More examples:
   wprof hints in.wasm f.wprof --autofdo f.prof && clang -fprofile-sample-use=f.prof …
   wprof hints in.wasm f.wprof --split f.split && wasm-split in.wasm --profile=f.split …"))]
 pub struct HintsArgs {
-    /// The module that ran
+    /// The module that ran, or the component that it is a core module of
     #[arg(value_name = "MODULE", value_hint = ValueHint::FilePath)]
     module: PathBuf,
     /// A profile of it
     #[arg(value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     profile: PathBuf,
-    /// Write the module with hints to this file
+    /// Write the module or component with hints to this file
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(required_unless_present_any = ["check", "order", "autofdo", "split"])]
     output: Option<PathBuf>,
@@ -72,7 +73,7 @@ pub struct HintsArgs {
 
 pub fn execute(args: &HintsArgs) -> Result<()> {
     let profile = super::read_profile(&args.profile)?;
-    let module = modules::of_hash(profile.module_hash, &args.module)?;
+    let (module, component) = modules::within(profile.module_hash, &args.module)?;
     if args.check {
         output::tell_line(format_args!("{}", hints::accuracy(&module, &profile)?));
         return Ok(());
@@ -85,18 +86,32 @@ pub fn execute(args: &HintsArgs) -> Result<()> {
         output::write_file(path, |out| samples.write(out))?;
     }
     if let Some(path) = &args.split {
+        ensure!(component.is_none(), "wasm-split takes no components: leave out --split");
         let file = fs::read(&args.module).with_context(|| args.module.display().to_string())?;
         let bytes = hints::split(&module, &file, &profile)?;
         output::write_file(path, |out| out.write_all(&bytes))?;
     }
-    args.output.as_ref().map_or(Ok(()), |path| write_hinted(args, &module, &profile, path))
+    args.output.as_ref().map_or(Ok(()), |path| write_hinted(args, (&module, component), &profile, path))
 }
 
-fn write_hinted(args: &HintsArgs, module: &Module, profile: &Profile, path: &Path) -> Result<()> {
+/// Writes the module with hints, or the component with such a module in place of its own.
+fn write_hinted(
+    args: &HintsArgs,
+    (module, component): (&Module, Option<Component>),
+    profile: &Profile,
+    path: &Path,
+) -> Result<()> {
     let mut options = Options::default();
     (options.all, options.likely, options.reached) = (args.all, args.likely / 100.0, args.reached);
     let hinted = hints::write(module, profile, &options)?;
-    output::write_file(path, |out| out.write_all(&hinted.bytes))?;
+    let whole = match component {
+        Some(component) => {
+            let plain = module.bytes().map_err(modules::failure)?;
+            wprof_instrument::with_module(component.bytes(), &plain, &hinted.bytes)?
+        }
+        None => hinted.bytes,
+    };
+    output::write_file(path, |out| out.write_all(&whole))?;
     hinted.sections.iter().for_each(|section| output::tell_line(format_args!("{section}")));
     output::tell_line(format_args!("{}", hinted.accuracy));
     Ok(())

@@ -1,9 +1,23 @@
 //! Parser of values; the expected type decides, so nothing is guessed.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use anyhow::{Context, Result, bail, ensure};
 use wprof::component::{FuncType, Type, TypeKind, Val};
+
+/// The results of earlier calls, by name.
+pub type Named = HashMap<String, Val>;
+
+/// Splits `name = f(1, 2)` into the name for the result, if it has one, and the call.
+pub fn assignment(text: &str) -> (Option<&str>, &str) {
+    let is_name =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    match text.split_once('=') {
+        Some((name, call)) if is_name(name.trim()) => (Some(name.trim()), call.trim_start()),
+        _ => (None, text),
+    }
+}
 
 /// Splits a call such as `f(1, 2)` into the function's name and the text between the parentheses, if there are any.
 ///
@@ -27,9 +41,10 @@ fn beginning(text: &str) -> Cow<'_, str> {
 /// Parses the arguments of a function, separated by commas.
 ///
 /// # Errors
-/// Returns an error if an argument does not have the parameter's type; it names the argument and the expected type.
-pub fn arguments(ty: &FuncType, text: &str) -> Result<Vec<Val>> {
-    let mut reader = Reader { text, rest: text };
+/// Returns an error if an argument does not have the parameter's type, or no earlier result has its name; it names the
+/// argument and the expected type.
+pub fn arguments(ty: &FuncType, text: &str, named: &Named) -> Result<Vec<Val>> {
+    let mut reader = Reader { text, rest: text, named: Some(named) };
     let mut values = Vec::new();
     for (index, (name, param)) in ty.params().enumerate() {
         if index > 0 {
@@ -53,7 +68,7 @@ pub fn arguments(ty: &FuncType, text: &str) -> Result<Vec<Val>> {
 /// # Errors
 /// Returns an error if a text is not closed, or something is missing between commas.
 pub fn items(text: &str) -> Result<Vec<&str>> {
-    let mut reader = Reader { text, rest: text };
+    let mut reader = Reader { text, rest: text, named: None };
     let mut items = Vec::new();
     while reader.peek().is_some() {
         if !items.is_empty() {
@@ -80,7 +95,7 @@ pub fn items(text: &str) -> Result<Vec<&str>> {
 /// # Errors
 /// Returns an error if it is not closed, is followed by something, or has an unknown escape.
 pub fn text(text: &str) -> Result<String> {
-    let mut reader = Reader { text, rest: text };
+    let mut reader = Reader { text, rest: text, named: None };
     let value = reader.quoted('"')?;
     ensure!(reader.peek().is_none(), "unexpected `{}` behind a text", beginning(reader.rest));
     Ok(value)
@@ -89,10 +104,19 @@ pub fn text(text: &str) -> Result<String> {
 struct Reader<'t> {
     text: &'t str,
     rest: &'t str,
+    /// What `$name` stands for.
+    named: Option<&'t Named>,
 }
 
 impl<'t> Reader<'t> {
     fn value(&mut self, ty: &Type) -> Result<Val> {
+        if let Some(named) = self.named
+            && self.accept('$')
+        {
+            let name = self.word();
+            let value = named.get(name).cloned();
+            return value.with_context(|| format!("no call before has a result that is called `{name}`"));
+        }
         Ok(match ty.kind() {
             TypeKind::Bool => match self.word() {
                 "true" => Val::Bool(true),
@@ -148,6 +172,11 @@ impl<'t> Reader<'t> {
                 };
                 Val::Flags(self.until('}', flag)?)
             }
+            TypeKind::Own(_) | TypeKind::Borrow(_) => bail!(
+                "a resource is the result of a call: give that a name, as in --invoke 'x = CONSTRUCTOR()', and here $x, \
+                 got `{}`",
+                beginning(self.rest)
+            ),
             _ => bail!("a value of type {ty} cannot be given on the command line"),
         })
     }

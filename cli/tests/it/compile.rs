@@ -43,3 +43,47 @@ fn compiled_modules_for_something_else_and_of_others_are_not_run() {
     let said = run(&[]).failed();
     assert!(said.contains("count.cwasm") && said.contains("not made by this user"), "{said}");
 }
+
+/// A component whose function counts to a number, and another core module.
+const COMPONENT: &str = r#"(component
+  (core module $m
+    (func $count (export "count") (param i32) (result i32) (local i32)
+      (loop $again
+        (local.set 1 (i32.add (local.get 1) (i32.const 1)))
+        (br_if $again (i32.lt_u (local.get 1) (local.get 0))))
+      (local.get 1)))
+  (core module $other (func (export "other")))
+  (core instance $m (instantiate $m))
+  (core instance $other (instantiate $other))
+  (func (export "count") (param "n" u32) (result u32) (canon lift (core func $m "count")))
+  (func (export "other") (canon lift (core func $other "other"))))"#;
+
+#[test]
+fn a_compiled_component_runs_in_place_of_the_component() {
+    let folder = Folder::new();
+    let (component, compiled) = (folder.file("c.wat", COMPONENT), folder.path("c.cwasm"));
+    let profile = folder.path("p.wprof");
+    wprof(&folder, &["run", "-q", "--exact", "-o", &profile, "--invoke", "count(10)", &component])
+        .succeeded();
+    for options in [&[][..], &["--exact"], &["--profile", "off"], &["--profile-use", &profile]] {
+        wprof(&folder, &[&["compile"], options, &[&component, "-o", &compiled]].concat()).succeeded();
+        let options = options.iter().filter(|option| !option.contains("use") && **option != profile);
+        let options: Vec<&str> = options.copied().collect();
+        let other = folder.path("of-compiled.wprof");
+        let invoke = ["--invoke", "count(10)", &compiled];
+        let kept = if options.contains(&"off") { vec![] } else { vec!["-o", &other] };
+        let run = [&["run", "--no-code-cache"], &options[..], &kept, &invoke].concat();
+        let ran = wprof(&folder, &run);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), "10\n"), "{ran:?}");
+        if options == ["--exact"] {
+            let report = |profile: &str| wprof(&folder, &["report", "--json", profile]).succeeded();
+            let functions = |profile: &str| {
+                let report: serde_json::Value = serde_json::from_str(&report(profile)).expect("JSON");
+                report["functions"].clone()
+            };
+            assert_eq!(functions(&other), functions(&profile));
+        }
+    }
+    let said = wprof(&folder, &["run", "-q", "--exact", "--invoke", "count(10)", &compiled]).failed();
+    assert!(said.contains("other settings"), "{said}");
+}

@@ -1,6 +1,6 @@
 //! Functions of components are called with values as text, and profiled.
 
-use super::{Folder, wprof};
+use super::{COUNT, Folder, wprof};
 
 /// Functions that give back what they get, or compute.
 const COMPONENT: &str = r#"(component
@@ -318,6 +318,81 @@ fn advice_is_for_one_module_of_a_component() {
     );
     let refused = wprof(&["run", "-q", "--profile-use", &profile, "--invoke", "b(4)", &alien]).failed();
     assert!(refused.contains("a profile of another module"), "{refused}");
+}
+
+#[test]
+fn a_function_is_explained_in_its_core_module() {
+    let folder = Folder::new();
+    let component = folder.file("calls.wat", CALLS);
+    let explained = |args: &[&str]| wprof(&[&["explain", &component], args].concat());
+    let ran = explained(&["total", "--stage", "cfg"]);
+    assert!(ran.err.contains("of core module 1"), "{}", ran.err);
+    let total = ran.succeeded();
+    assert_eq!(explained(&["total", "--stage", "cfg", "--core-module", "1"]).succeeded(), total);
+    assert_ne!(explained(&["price", "--stage", "cfg", "--core-module", "0"]).succeeded(), total);
+    let adapter = explained(&["adapter test:shop/prices#price", "--stage", "asm"]);
+    assert!(adapter.err.contains("of core module 2 (adapters)"), "{}", adapter.err);
+    adapter.succeeded();
+    let said = explained(&["0", "--core-module", "7"]).failed();
+    assert!(said.contains("no core module 7") && said.contains("core module 2 (adapters)"), "{said}");
+    let said = explained(&["pric"]).failed();
+    assert!(said.contains("several core modules") && said.contains("--core-module"), "{said}");
+    let module = folder.file("count.wat", COUNT);
+    let said = wprof(&["explain", &module, "count", "--core-module", "0"]).failed();
+    assert!(said.contains("leave out --core-module"), "{said}");
+}
+
+#[test]
+fn a_profile_says_which_core_module_is_explained() {
+    let folder = Folder::new();
+    let (component, profile) = (folder.file("calls.wat", CALLS), folder.path("p.wprof"));
+    wprof(&["run", "-q", "--exact", "-o", &profile, "--invoke", "total(100)", &component]).succeeded();
+    let explain = |function: &str, profile: &str| {
+        wprof(&["explain", &component, function, "--weights", profile, "--stage", "plan"])
+    };
+    // Function 1 of the module that calls, whose import is function 0.
+    assert!(explain("1", &profile).succeeded().starts_with("total: "));
+    assert!(explain("0", &folder.path("p.core0.wprof")).succeeded().starts_with("price: "));
+    let used = ["explain", &component, "1", "--profile", "off", "--profile-use", &profile];
+    wprof(&[&used[..], &["--stage", "decisions"]].concat()).succeeded();
+}
+
+#[test]
+fn a_component_with_hints_does_the_same() {
+    let folder = Folder::new();
+    let (component, profile) = (folder.file("calls.wat", CALLS), folder.path("p.wprof"));
+    let run = |component: &str, profile: &str| {
+        wprof(&["run", "-q", "--exact", "-o", profile, "--invoke", "total(100)", component]).succeeded()
+    };
+    let printed = run(&component, &profile);
+    let hinted = folder.path("hinted.wasm");
+    let ran = wprof(&["hints", &component, &profile, "-o", &hinted]);
+    assert!(ran.err.contains("metadata.code.branch_hint: 1 hint in 1 function"), "{}", ran.err);
+    ran.succeeded();
+    let other = folder.path("other.wprof");
+    assert_eq!(run(&hinted, &other), printed);
+    let checked = wprof(&["hints", "--check", &hinted, &other]);
+    assert!(checked.err.contains("99.0% of 100 executions went as hinted"), "{}", checked.err);
+    // What ran was the hinted component.
+    assert!(
+        wprof(&["hints", &component, &other, "-o", &hinted]).failed().contains("not the module that ran")
+    );
+    let split = ["hints", &component, &profile, "--split", &folder.path("f.split")];
+    assert!(wprof(&split).failed().contains("wasm-split takes no components"));
+}
+
+#[test]
+fn a_trace_is_of_a_component_with_one_core_instance() {
+    let folder = Folder::new();
+    let (component, trace) = (folder.file("component.wat", COMPONENT), folder.path("t.wtrace"));
+    let record = ["trace", "record", "-q", "-o", &trace, "--invoke", "count(3)"];
+    assert_eq!(wprof(&[&record[..], &[&component]].concat()).succeeded(), "3\n");
+    let replayed = wprof(&["trace", "replay", &trace]).succeeded();
+    assert!(replayed.starts_with("enter count\n"), "{replayed}");
+    assert_eq!(replayed.lines().filter(|line| line.trim().starts_with("block ")).count(), 5, "{replayed}");
+    let twice = folder.file("twice.wat", TWICE);
+    let said = wprof(&["trace", "record", "--invoke", "a(3)", &twice]).failed();
+    assert!(said.contains("3 instances of core modules") && said.contains("--collect paths,cct"), "{said}");
 }
 
 #[test]

@@ -40,6 +40,7 @@ mod reoptimized;
 mod report;
 mod residual;
 mod resource_limits;
+mod resources;
 mod run;
 mod security;
 mod serve;

@@ -95,6 +95,7 @@ More examples:
   wprof run --collect edges --collect events=costs.toml json.wasm
   wprof run --invoke fib fib.wat 30               call an exported function
   wprof run --invoke 'greet(\"you\")' hello.wasm    call one of a component
+  wprof run --invoke 'c = counter(5)' --invoke 'counter.get($c)' tools.wasm
   wprof run --profile off -q tool.wasm            run without a profile
   wprof run --budget instructions=50_000_000 json.wasm
   wprof run --budget 2% json.wasm 4000 150        let sampling cost at most 2% of the time
@@ -224,8 +225,11 @@ pub struct ProgramArgs {
     /// 'f(@FILE)', each as an address and a length, or, if there is one parameter for each argument, as the address of
     /// a text that ends with a zero. A component's functions take strings, lists and more: 'f("text", [1, 2])'; one of
     /// an exported instance is 'pkg:name/instance#f(1)', or 'f(1)' if there is only one of that name.
+    ///
+    /// Of a component several functions may be called, one after the other: a result that has a name, as in
+    /// 'c = counter(5)' of a constructor, is not printed, but an argument of later calls, as in 'counter.get($c)'.
     #[arg(long, value_name = "FUNC", help_heading = help::PROGRAM)]
-    pub invoke: Option<String>,
+    pub invoke: Vec<String>,
     /// Give the program something for imports that are missing: functions that trap with their name, or return zeros
     ///
     /// Globals are zero, and memories and tables empty. Zeros of components are empty strings and lists, `none`, success, and

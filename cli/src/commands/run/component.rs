@@ -1,6 +1,8 @@
 //! Execution of components: the choice of the called function and its arguments.
 
-use anyhow::{Result, anyhow, bail};
+use std::collections::HashSet;
+
+use anyhow::{Result, anyhow, bail, ensure};
 use wprof::component::{Component, FuncType, Instance, InstancePre, Linker, Val};
 use wprof::wasi::WasiCtx;
 use wprof::{Error, ErrorKind, Module, Store, wasi2};
@@ -11,9 +13,10 @@ use super::args::ProgramArgs;
 use super::stubs::Stubs;
 use crate::commands::serve::Server;
 use crate::modules::failure;
-use crate::{output, wave};
+use crate::wave::Named;
+use crate::{modules, output, wave};
 
-/// Runs a command component, or instantiates a component, calls the function of `--invoke`, and prints its result.
+/// Runs a command component, or instantiates a component, calls the functions of `--invoke`, and prints their results.
 ///
 /// # Errors
 /// Returns an error if there is no function to call, or the arguments do not fit. The inner error is the program's.
@@ -23,7 +26,7 @@ pub fn call(
     component: &Component,
 ) -> Result<Result<(), Error>> {
     let funcs = component.funcs();
-    let Some(invoke) = &args.invoke else {
+    if args.invoke.is_empty() {
         if wasi2::run_name(funcs.iter().map(|(name, _)| name)).is_none() {
             bail!(
                 "this component is no command, which exports wasi:cli/run@0.2: call one of its functions with --invoke \
@@ -32,23 +35,64 @@ pub fn call(
             );
         }
         return instantiated(args, store, component, |store, _, instance| Ok(wasi2::run(store, &instance)));
-    };
-    let (name, given) = wave::call(invoke)?;
-    let (name, ty) = find(&funcs, name)?;
-    let given = given.map_or_else(|| args.rest().join(", "), ToOwned::to_owned);
-    let params = wave::arguments(ty, &given)?;
+    }
+    let calls = calls(args, &funcs)?;
     instantiated(args, store, component, |store, _, instance| {
-        let func = instance.get_func(name).ok_or_else(|| anyhow!("no function is exported as `{name}`"))?;
-        let mut results = vec![Val::Bool(false); usize::from(ty.result().is_some())];
-        Ok(match func.call(store, &params, &mut results) {
-            Ok(()) => {
-                let lines: String = results.iter().map(|value| format!("{}\n", wave::shown(value))).collect();
-                output::print(&lines)?;
-                Ok(())
+        let mut named = Named::new();
+        for call in &calls {
+            let params = wave::arguments(call.ty, &call.given, &named)?;
+            let func = instance.get_func(call.func);
+            let func = func.ok_or_else(|| anyhow!("no function is exported as `{}`", call.func))?;
+            let mut results = vec![Val::Bool(false); usize::from(call.ty.result().is_some())];
+            if let Err(error) = func.call(&mut *store, &params, &mut results) {
+                // A named result has not the parameter's type: the program did not run.
+                ensure!(error.kind() != ErrorKind::Type, "{}: {error}", call.func);
+                return Ok(Err(error));
             }
-            Err(error) => Err(error),
-        })
+            match call.name {
+                Some(name) => drop(results.pop().map(|result| named.insert(name.to_owned(), result))),
+                None => {
+                    let lines: String =
+                        results.iter().map(|value| format!("{}\n", wave::shown(value))).collect();
+                    output::print(&lines)?;
+                }
+            }
+        }
+        Ok(Ok(()))
     })
+}
+
+/// A call that `--invoke` asks for.
+struct Call<'c> {
+    /// The name by which later calls get its result.
+    name: Option<&'c str>,
+    func: &'c str,
+    ty: &'c FuncType,
+    /// The arguments as text.
+    given: String,
+}
+
+/// Returns the calls in order, and checks all of them before the first one runs.
+fn calls<'c>(args: &'c ProgramArgs, funcs: &'c [(String, &'c FuncType)]) -> Result<Vec<Call<'c>>> {
+    let (mut calls, mut named) = (Vec::new(), Named::new());
+    for invoke in &args.invoke {
+        let (name, invoke) = wave::assignment(invoke);
+        let (func, given) = wave::call(invoke)?;
+        let (func, ty) = find(funcs, func)?;
+        let given = match (given, args.invoke.len()) {
+            (Some(given), _) => given.to_owned(),
+            (None, 1) => args.rest().join(", "),
+            (None, _) => String::new(),
+        };
+        wave::arguments(ty, &given, &named)?;
+        if let Some(name) = name {
+            ensure!(ty.result().is_some(), "`{func}` has no result that could be called `{name}`");
+            // The value is not known yet, only that there will be one.
+            named.insert(name.to_owned(), Val::Bool(false));
+        }
+        calls.push(Call { name, func, ty, given });
+    }
+    Ok(calls)
 }
 
 /// Instantiates a component that answers requests, and serves requests with it.
@@ -91,18 +135,15 @@ fn instantiated(
     }
 }
 
-/// Returns the core modules, and behind them those of adapters.
-pub fn modules(component: &Component) -> Vec<Module> {
-    component.modules().iter().chain(component.adapters()).cloned().collect()
-}
-
-/// Returns the profiles of the core modules that ran beside the main one, with the modules' numbers.
+/// Returns the profiles of the core modules that ran beside the main one, with the modules' numbers. A module that the
+/// component contains several times has one profile.
 ///
 /// # Errors
 /// Returns an error if nothing was counted.
 pub fn others(store: &Store<WasiCtx>, component: &Component, main: &Module) -> Result<Vec<(usize, Profile)>> {
-    let all = modules(component).into_iter().enumerate();
-    let others = all.filter(|(_, module)| module.hash() != main.hash());
+    let mut known = HashSet::from([main.hash()]);
+    let all = modules::of_component(component).into_iter().enumerate();
+    let others = all.filter(|(_, module)| known.insert(module.hash()));
     let profile = |(number, module): (usize, Module)| {
         let profile = module.profile(store)?;
         Some(profile.map(|profile| (number, profile)).map_err(failure))
@@ -122,9 +163,13 @@ fn missing_imports(error: &Error) -> anyhow::Error {
     )
 }
 
-/// Finds a function by name. The name of an exported instance may be omitted if only one has such a function.
+/// Finds a function by name. The name of an exported instance may be omitted if only one has such a function, and so may
+/// what a function of a resource is, as in `[method]counter.get`.
 fn find<'f>(funcs: &'f [(String, &'f FuncType)], name: &str) -> Result<(&'f str, &'f FuncType)> {
-    let is_it = |full: &str| full.rsplit('#').next() == Some(name);
+    let is_it = |full: &str| {
+        let own = full.rsplit('#').next().unwrap_or(full);
+        own == name || own.starts_with('[') && own.split_once(']').is_some_and(|(_, rest)| rest == name)
+    };
     let mut all = funcs.iter().filter(|(full, _)| full == name);
     let mut short = funcs.iter().filter(|(full, _)| is_it(full));
     match (all.next(), short.next(), short.next()) {

@@ -8,7 +8,6 @@ use wprof_profiler::Profile;
 
 use super::args::RunArgs;
 use super::collect::Counted;
-use super::component;
 use crate::modules::{self, Program};
 
 /// A program, and the engine that runs it.
@@ -53,7 +52,7 @@ impl Loaded {
 
     /// Returns the core modules, and those of adapters.
     pub fn modules(&self) -> Vec<Module> {
-        self.component.as_ref().map_or_else(|| vec![self.ran.clone()], component::modules)
+        self.component.as_ref().map_or_else(|| vec![self.ran.clone()], modules::of_component)
     }
 
     /// Turns a profile of the module that ran into one of the program.

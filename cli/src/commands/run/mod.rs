@@ -57,7 +57,7 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
 
 /// Runs a component that answers requests.
 pub fn serve(args: RunArgs, server: Server, color: ColorChoice) -> Result<ExitCode> {
-    ensure!(args.program.invoke.is_none(), "a server calls no function by name: leave out --invoke");
+    ensure!(args.program.invoke.is_empty(), "a server calls no function by name: leave out --invoke");
     execute_with(args, Some(server), color)
 }
 

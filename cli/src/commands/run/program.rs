@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use wprof::component::Component;
 use wprof::wasi::WasiCtx;
 use wprof::{
@@ -361,8 +361,9 @@ fn call(
     store: &mut Store<WasiCtx>,
     instance: Instance,
 ) -> Result<Result<(), Error>> {
-    match &args.invoke {
-        Some(name) => invoke::function(store, instance, name, args.rest(), is_quiet),
-        None => invoke::start(store, instance),
+    match &args.invoke[..] {
+        [] => invoke::start(store, instance),
+        [name] => invoke::function(store, instance, name, args.rest(), is_quiet),
+        _ => bail!("of a module, one function is called: give --invoke once"),
     }
 }

@@ -1,16 +1,18 @@
 //! `wprof trace record`: runs a program and records its trace.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, ValueEnum, ValueHint};
-use wprof::{Config, Engine, Tracing};
+use wprof::component::Component;
+use wprof::{Config, Engine, Module, Tracing};
 use wprof_profiler::TraceMethod;
 use wprof_report::numbers::count_of;
 
 use super::super::run::{Counted, Kept, ProgramArgs, Recorded, TraceTarget, collect, ending, program};
 use crate::help;
+use crate::modules::Program;
 use crate::{modules, output, sizes};
 
 /// How branches are recorded.
@@ -91,7 +93,7 @@ pub fn execute(args: &RecordArgs) -> Result<ExitCode> {
         args.program.tell_misplaced::<RecordArgs>();
     }
     let engine = Engine::new(&config(args)?).map_err(modules::failure)?;
-    let module = modules::load(&engine, args.program.module())?;
+    let (module, component) = open(&engine, args.program.module())?;
     let path = args.output.clone().unwrap_or_else(|| {
         PathBuf::from(args.program.module().file_name().unwrap_or_default()).with_extension("wtrace")
     });
@@ -99,7 +101,8 @@ pub fn execute(args: &RecordArgs) -> Result<ExitCode> {
     let trace = TraceTarget { what: Recorded::Trace, path: path.clone(), max_size: args.max_size };
     trace.create()?;
     let counted = Counted::default();
-    let outcome = program::run(&args.program, &module, Kept::trace(&counted, trace))?;
+    let kept = Kept { component, ..Kept::trace(&counted, trace) };
+    let outcome = program::run(&args.program, &module, kept)?;
     ending::report(&outcome, &counted);
     let summary = outcome.trace.as_ref().expect("one was asked for").as_ref();
     let summary = summary.map_err(|error| anyhow!("{error}")).with_context(cannot)?;
@@ -119,6 +122,26 @@ pub fn execute(args: &RecordArgs) -> Result<ExitCode> {
         output::tell_line(format_args!("wprof: {error}"));
     }
     Ok(ending::exit_code(&outcome))
+}
+
+/// Opens the program: a module, or the only core module of a component.
+///
+/// # Errors
+/// Returns an error if the program cannot be read or is invalid, or if a trace would not be all of it.
+fn open(engine: &Engine, path: &Path) -> Result<(Module, Option<Component>)> {
+    match modules::open(engine, path)? {
+        Program::Module(module) => Ok((module, None)),
+        Program::Component(component) => {
+            let instances = component.core_instances();
+            ensure!(
+                instances <= 1,
+                "{} consists of {instances} instances of core modules, and a trace is of one: `wprof run --exact \
+                 --collect paths,cct` counts the paths of all of them",
+                path.display()
+            );
+            Ok((modules::main_module(&component, path)?, Some(component)))
+        }
+    }
 }
 
 fn config(args: &RecordArgs) -> Result<Config> {

@@ -1,0 +1,90 @@
+//! The choice of one core module of a component, for commands that look at the code of a module.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use wprof::Module;
+
+use wprof_report::names::{self, Named};
+
+use crate::modules::{self, Program};
+use crate::{help, output};
+
+#[derive(Debug, Args)]
+pub struct CoreModuleOption {
+    /// Of a component: look at core module N [default: the one that has such a function, or that ran for the profile]
+    #[arg(long, value_name = "N", help_heading = help::INPUT)]
+    core_module: Option<usize>,
+}
+
+impl CoreModuleOption {
+    /// Loads a module, or a core module of a component: the one with this number, the one that a profile with one of
+    /// these hashes is of, or the only one with a function that is called `asked`.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read or is invalid, or if none or several of its modules fit.
+    pub fn load(&self, path: &Path, asked: &str, hashes: &[[u8; 32]]) -> Result<Module> {
+        let component = match modules::open(&modules::plain_engine()?, path)? {
+            Program::Module(module) => {
+                let is_told = self.core_module.is_some();
+                ensure!(
+                    !is_told,
+                    "{} is a module, and no component: leave out --core-module",
+                    path.display()
+                );
+                return Ok(module);
+            }
+            Program::Component(component) => component,
+        };
+        let all = modules::of_component(&component);
+        if let Some(number) = self.core_module {
+            let missing =
+                || format!("there is no core module {number}: the component has{}", list(&all, 0..all.len()));
+            return all.get(number).cloned().with_context(missing);
+        }
+        let is_profiled = |module: &&Module| hashes.iter().any(|hash| module.has_hash(hash));
+        if let Some(module) = all.iter().find(is_profiled) {
+            return Ok(module.clone());
+        }
+        let number = match fitting(&all, asked)[..] {
+            // Perhaps a function of that name was inlined.
+            [] => return modules::main_module(&component, path),
+            [only] => only,
+            ref several => bail!(
+                "`{asked}` may be of several core modules: say with --core-module which{}",
+                list(&all, several.iter().copied())
+            ),
+        };
+        if all.len() > 1 {
+            output::tell_line(format_args!("wprof: of core module {}", shown(&all, number)));
+        }
+        Ok(all[number].clone())
+    }
+}
+
+/// Returns the numbers of the modules that have a function with the name or index `asked`, or else with a name of which it
+/// is a part. Of equal modules only the first is returned.
+fn fitting(all: &[Module], asked: &str) -> Vec<usize> {
+    let functions: Vec<Vec<Named>> = all.iter().map(names::of_module).collect();
+    let index = asked.parse::<u32>().ok();
+    let is_whole = |named: &Named| index.map_or(named.is_called(asked), |index| index == named.index);
+    let is_part = |named: &Named| named.shown().contains(asked);
+    let is_first = |number: usize| !all[..number].iter().any(|other| other.hash() == all[number].hash());
+    let having = |fits: &dyn Fn(&Named) -> bool| -> Vec<usize> {
+        (0..all.len()).filter(|&number| is_first(number) && functions[number].iter().any(fits)).collect()
+    };
+    let whole = having(&is_whole);
+    if whole.is_empty() { having(&is_part) } else { whole }
+}
+
+/// Lists modules, for error messages.
+fn list(all: &[Module], numbers: impl Iterator<Item = usize>) -> String {
+    numbers.map(|number| format!("\n  core module {}", shown(all, number))).collect()
+}
+
+/// Returns the number of a module, with its name if it has one.
+fn shown(all: &[Module], number: usize) -> String {
+    let name = all[number].name().map(names::harmless);
+    name.map_or_else(|| number.to_string(), |name| format!("{number} ({name})"))
+}
