@@ -373,3 +373,82 @@ fn broken_components_are_errors() -> Outcome {
     assert!(loaded > 0, "a changed name is a name");
     Ok(())
 }
+
+/// Whatever of a component recurses without end, the call ends, and so does the instance.
+#[test]
+fn a_component_that_uses_up_the_stack_ends_its_call() {
+    let endless = "(func $endless (param i32) (call $endless (local.get 0)))";
+    let run = component("", &format!("{endless} (export \"run\" (func $endless))"), r#"(param "x" u32)"#, "");
+    traps(&run, &[Val::U32(1)], "call stack exhausted");
+    let core = format!(
+        r#"{endless} (func (export "run") (param i32 i32))
+           (func (export "realloc") (param i32 i32 i32 i32) (result i32)
+             (call $endless (i32.const 0)) (i32.const 64))"#
+    );
+    let realloc = component("", &core, r#"(param "x" string)"#, r#"(realloc (core func $m "realloc"))"#);
+    traps(&realloc, &[Val::String("x".into())], "call stack exhausted");
+    let core = format!(
+        r#"{endless} (func (export "run") (result i32) (i32.const 7)) (export "post" (func $endless))"#
+    );
+    let post = component("", &core, "(result u32)", r#"(post-return (core func $m "post"))"#);
+    traps(&post, &[], "call stack exhausted");
+}
+
+/// Fuel that ends in an allocator or in `post-return` ends the call as it does elsewhere.
+#[test]
+fn a_component_that_uses_up_its_fuel_ends_its_call() -> Outcome {
+    let engine = Engine::new(Config::new().consume_fuel(true))?;
+    let endless = "(loop $again (br $again))";
+    let cases = [
+        (
+            format!(
+                r#"(func (export "run") (param i32 i32))
+                   (func (export "realloc") (param i32 i32 i32 i32) (result i32) {endless} (i32.const 64))"#
+            ),
+            r#"(param "x" string)"#,
+            r#"(realloc (core func $m "realloc"))"#,
+            vec![Val::String("x".into())],
+        ),
+        (
+            format!(r#"(func (export "run")) (func (export "post") {endless})"#),
+            "",
+            r#"(post-return (core func $m "post"))"#,
+            vec![],
+        ),
+    ];
+    for (core, ty, options, params) in cases {
+        let component = Component::new(&engine, self::component("", &core, ty, options))?;
+        let mut store = Store::new(&engine, ());
+        store.set_fuel(10_000)?;
+        let run = Linker::new(&engine).instantiate(&mut store, &component)?.get_func("run").unwrap();
+        let error = run.call(&mut store, &params, &mut []).unwrap_err();
+        assert_eq!(error.trap(), Some(Trap::OutOfFuel), "{error}");
+        store.set_fuel(10_000)?;
+        let again = run.call(&mut store, &params, &mut []).unwrap_err();
+        assert!(again.to_string().contains("cannot enter component instance"), "{again}");
+    }
+    Ok(())
+}
+
+/// A memory that may not grow is the component's affair: its allocator says so by a trap.
+#[test]
+fn memory_for_values_is_limited_as_all_memory_is() -> Outcome {
+    let core = r#"(global $next (mut i32) (i32.const 65536))
+        (func (export "run") (param i32 i32))
+        (func (export "realloc") (param i32 i32 i32 i32) (result i32)
+          (if (i32.eq (memory.grow (i32.div_u (i32.add (local.get 3) (i32.const 65535)) (i32.const 65536)))
+                      (i32.const -1)) (then unreachable))
+          (global.get $next)
+          (global.set $next (i32.mul (memory.size) (i32.const 65536))))"#;
+    let text = component("", core, r#"(param "x" (list u8))"#, r#"(realloc (core func $m "realloc"))"#);
+    let limits = StoreLimits { memory_size: 1 << 20, ..StoreLimits::default() };
+    let engine = Engine::new(Config::new().limits(limits))?;
+    let component = Component::new(&engine, text)?;
+    let mut store = Store::new(&engine, ());
+    let run = Linker::new(&engine).instantiate(&mut store, &component)?.get_func("run").unwrap();
+    let list = |length: usize| [Val::List(vec![Val::U8(1); length])];
+    run.call(&mut store, &list(1 << 19), &mut [])?;
+    let error = run.call(&mut store, &list(1 << 19), &mut []).unwrap_err();
+    assert_eq!(error.trap(), Some(Trap::UnreachableCodeReached), "{error}");
+    Ok(())
+}
