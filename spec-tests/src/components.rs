@@ -66,7 +66,8 @@ impl Tally {
     }
 }
 
-fn is_refusal(why: &str) -> bool {
+/// Reports whether a message says that a feature is not supported.
+pub(crate) fn is_refusal(why: &str) -> bool {
     UNSUPPORTED.iter().any(|text| why.contains(text))
 }
 

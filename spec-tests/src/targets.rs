@@ -26,12 +26,13 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     Target { name: "module", run: modules::module, seeds: modules::some_modules },
     Target { name: "machine_code", run: modules::machine_code, seeds: random },
     Target { name: "behaviour", run: modules::behaviour, seeds: random },
     Target { name: "instrument", run: modules::instrument, seeds: modules::some_modules },
     Target { name: "component", run: components::component, seeds: components::some_components },
+    Target { name: "generated_component", run: components::generated_component, seeds: components::choices },
     Target { name: "profile", run: files::profile, seeds: files::some_profiles },
     Target { name: "trace", run: files::trace, seeds: files::some_traces },
     Target { name: "dwarf", run: modules::dwarf, seeds: modules::some_dwarf },
