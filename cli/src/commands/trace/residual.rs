@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Args, ValueHint};
 use wprof_profiler::{SegmentResidual, UntestedSegment, WholePath};
+use wprof_report::numbers::{count_of, grouped, percent};
+use wprof_report::page::{Ink, Page, plain, span};
 
 use super::super::residual::UNTESTED;
 use super::names::Names;
@@ -14,9 +16,7 @@ use super::{hot, pages};
 use crate::help;
 use crate::modules::ModuleOption;
 use crate::output;
-use crate::render::numbers::{count_of, grouped, percent};
-use crate::render::page::{Ink, Page, plain, span};
-use crate::render::screen::ColorChoice;
+use crate::screen::ColorChoice;
 
 const EXAMPLES: &str = "\
 Examples:
