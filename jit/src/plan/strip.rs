@@ -6,9 +6,7 @@
 //! nothing. Loops with calls are excluded: beside a call a check costs little; the time of its callees belongs to the
 //! check before them, so that callers of expensive functions are seen as often as they run; and recursions make few
 //! rounds in each frame. A loop with another exit may make one round each time it is entered; then the computation in
-//! advance costs more than the checks, and rounds that never run would be counted. Nor are loops with long rounds
-//! strips: there a check is a small part of the round, and the computation in advance is not if the loop makes one or
-//! two rounds each time it is entered, as a byte that becomes one or two letters does.
+//! advance costs more than the checks, and rounds that never run would be counted.
 //! Source: strip mining, as in Allen & Kennedy, *Optimizing Compilers for Modern Architectures*, 2001, 2.1; as used for
 //! checks: the safepoints of HotSpot's counted loops.
 
@@ -26,9 +24,6 @@ pub const ROUNDS: u32 = 64;
 /// The maximum number of vectors between two checks of a loop that is vectorised: in front of each strip some sixty
 /// instructions test whether its ranges of memory overlap, which 64 vectors do not hide.
 pub const VECTORS: u32 = 256;
-
-/// The maximum number of instructions in a loop: in longer rounds the two instructions of a check count for little.
-const MOST_INSTRUCTIONS: u32 = 48;
 
 /// A loop that is checked once every several rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +52,7 @@ impl Strip {
             let is_unrolled = small.iter().any(|found| found.blocks[0] == header);
             let Some(id) = loops.headed_by(BlockId(header)).filter(|_| !is_unrolled) else { continue };
             let Some(latch) = only_exit(cfg, id, loops.get(id)) else { continue };
-            let ops: u32 = loops.blocks(id).iter().map(|block| cfg.blocks[block.index()].ops).sum();
-            if ops > MOST_INSTRUCTIONS || has_calls(info, cfg, id)? {
+            if has_calls(info, cfg, id)? {
                 continue;
             }
             let countdown = trips.countdown(id, BlockId(latch))?;
@@ -121,11 +115,5 @@ mod tests {
     fn loops_with_calls_are_checked_in_each_round() {
         assert_eq!(strips("(drop (i32.const 0))"), 1);
         assert_eq!(strips("(call 0)"), 0);
-    }
-
-    #[test]
-    fn loops_with_long_rounds_are_checked_in_each_round() {
-        assert_eq!(strips(&"(drop (i32.const 0))".repeat(20)), 1);
-        assert_eq!(strips(&"(drop (i32.const 0))".repeat(25)), 0);
     }
 }
