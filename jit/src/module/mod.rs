@@ -27,7 +27,7 @@ pub use bytes::ModuleBytes;
 pub(crate) use calls::Calls;
 pub use const_expr::{ConstArith, ConstExpr, ConstOp, Initial};
 pub use constant_tables::{ConstantTables, Dispatch, Target};
-pub use parse::{ModuleError, features, parse};
+pub use parse::{ModuleError, features, parse, parser};
 pub use toggles::{Proposal, check_allowed};
 pub use types::{Types, with_references};
 

@@ -59,6 +59,14 @@ pub fn features() -> WasmFeatures {
         | WasmFeatures::GC
 }
 
+/// Returns a parser that reads what these proposals have and nothing else: one of its own accord reads all that it knows,
+/// also where the validator does not look.
+pub fn parser(features: WasmFeatures) -> Parser {
+    let mut parser = Parser::new(0);
+    parser.set_features(features);
+    parser
+}
+
 /// Parses and validates `bytes`.
 ///
 /// # Errors
@@ -72,7 +80,7 @@ fn accepted(bytes: &ModuleBytes) -> Result<ModuleInfo> {
     let mut info = ModuleInfo::empty(bytes.clone());
     let mut validator = Validator::new_with_features(info.features);
     let mut bodies = Vec::new();
-    for payload in Parser::new(0).parse_all(bytes) {
+    for payload in parser(info.features).parse_all(bytes) {
         let payload = payload?;
         if let ValidPayload::Func(func, body) = validator.payload(&payload)? {
             info.resources.get_or_insert_with(|| func.resources.clone());

@@ -8,13 +8,14 @@ use wasmparser::{Validator, WasmFeatures};
 use super::parse::{ModuleError, features};
 
 /// The unsupported proposals, each with those that it builds on.
-const PROPOSALS: [(&str, WasmFeatures); 6] = [
+const PROPOSALS: [(&str, WasmFeatures); 7] = [
     ("wide arithmetic", WasmFeatures::WIDE_ARITHMETIC),
     ("custom page sizes", WasmFeatures::CUSTOM_PAGE_SIZES),
     ("memory control", WasmFeatures::MEMORY_CONTROL),
     ("stack switching", WasmFeatures::STACK_SWITCHING),
     ("shared-everything threads", WasmFeatures::SHARED_EVERYTHING_THREADS.union(WasmFeatures::THREADS)),
     ("custom descriptors", WasmFeatures::CUSTOM_DESCRIPTORS),
+    ("compact import section", WasmFeatures::COMPACT_IMPORTS),
 ];
 
 /// The version and layer in the header of a component.
@@ -67,6 +68,7 @@ mod tests {
                 "(module (func (param i64) (result i64 i64) (i64.mul_wide_u (local.get 0) (local.get 0))))",
             ),
             ("custom page sizes", "(module (memory 1 (pagesize 1)))"),
+            ("compact import section", r#"(module (import "a" (item "b" (func)) (item "c" (func))))"#),
         ];
         for (proposal, wat) in cases {
             let error = refused(wat);

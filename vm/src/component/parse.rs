@@ -12,7 +12,7 @@ use wasmparser::component_types::{
 use wasmparser::types::{Types, TypesRef};
 use wasmparser::{
     CanonicalFunction, CanonicalOption, ComponentAlias, ComponentExternalKind, ComponentInstance,
-    ComponentOuterAliasKind, ComponentType, Encoding as FileEncoding, ExternalKind, Instance, Parser,
+    ComponentOuterAliasKind, ComponentType, Encoding as FileEncoding, ExternalKind, Instance,
     Payload, ValidPayload, Validator, WasmFeatures,
 };
 
@@ -86,7 +86,7 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed<'_>> {
     let mut validator = Validator::new_with_features(features);
     let mut open: Vec<Option<Body<'_>>> = Vec::new();
     let mut modules = Vec::new();
-    for payload in Parser::new(0).parse_all(bytes) {
+    for payload in wprof_jit::module::parser(features).parse_all(bytes) {
         let payload = payload.map_err(invalid)?;
         let valid = validator.payload(&payload).map_err(invalid)?;
         match &payload {
