@@ -8,7 +8,7 @@ use wasm_encoder::{
     ConstExpr, CustomSection, Encode, ExportKind, GlobalType, MemoryType, Section as _, ValType,
 };
 use wasmparser::BinaryReader;
-use wprof_profiler::Profile;
+use wprof_profiler::{EdgeId, Profile};
 
 use crate::Error;
 use crate::calls::Calls;
@@ -16,7 +16,7 @@ use crate::cfg::{self, Cfg};
 use crate::checks;
 use crate::descriptor::{self, Descriptor};
 use crate::event_kind::EventKind;
-use crate::events::FunctionEvents;
+use crate::events::{FunctionEvents, Tree};
 use crate::hot::Hot;
 use crate::layout::{
     COUNTERS, CURRENT, FINGERPRINT, FLUSH, Global, Layout, MOST_COUNTERS, Needs, PAGE, RECORDS_IN_PROGRAM,
@@ -66,11 +66,13 @@ pub(crate) struct Plans {
 }
 
 impl Plans {
-    /// Plans all functions with `plan`, which gets the index of each function with a body, and its graph.
-    pub fn new(
+    /// Plans all functions with `plan`, which gets the index of each function with a body, and its graph; events on the
+    /// chords of trees.
+    pub fn new<'a>(
         source: &Source<'_>,
         (all_traps, kinds): (bool, &[EventKind]),
         plan: impl Fn(usize, &Cfg) -> Result<FunctionPlan, Error>,
+        tree: impl Fn(usize) -> Tree<'a>,
     ) -> Result<Plans, Error> {
         let (mut functions, mut events, mut all) = (Vec::new(), Vec::new(), Vec::new());
         for (index, func) in (source.first_defined()..source.funcs.len() as u32).enumerate() {
@@ -79,7 +81,7 @@ impl Plans {
             sites::add(&cfg, &body, all_traps, &mut all)?;
             let plan = plan(index, &cfg)?;
             if !kinds.is_empty() {
-                events.push(FunctionEvents::new(&cfg, &body, kinds)?);
+                events.push(FunctionEvents::new(&cfg, &body, kinds, tree(index))?);
             }
             functions.push((cfg, plan));
         }
@@ -91,12 +93,17 @@ impl Plans {
     /// # Errors
     /// Returns an error if the description is of another module.
     pub fn described(source: &Source<'_>, descriptor: &Descriptor) -> Result<Plans, Error> {
-        let Descriptor { collected, kept, events, all_traps, .. } = descriptor;
-        let plans = Plans::new(source, (*all_traps, events), |index, cfg| match kept.get(index) {
+        let Descriptor { collected, kept, chords, events, all_traps, .. } = descriptor;
+        let plan = |index: usize, cfg: &Cfg| match kept.get(index) {
             None if kept.is_empty() => FunctionPlan::new(source, cfg, *collected, Earlier::default()),
             None => Err(Error::BadCounters("their description does not fit")),
             Some(kept) => FunctionPlan::restored(source, cfg, *collected, kept.clone()),
-        })?;
+        };
+        let tree = |index: usize| match chords.is_empty() {
+            true => Tree::OfWeights(None),
+            false => Tree::OfChords(chords.get(index).map_or(&[], Vec::as_slice)),
+        };
+        let plans = Plans::new(source, (*all_traps, events), plan, tree)?;
         let is_possible = plans.counters() <= MOST_COUNTERS;
         is_possible.then_some(plans).ok_or(Error::BadCounters("their description does not fit"))
     }
@@ -138,6 +145,11 @@ impl Plans {
         self.functions.iter().map(of).collect()
     }
 
+    /// Returns the chords on which events are counted.
+    fn chords(&self) -> Vec<Vec<EdgeId>> {
+        self.events.iter().map(|events| events.chords().to_vec()).collect()
+    }
+
     /// Returns the most rows of the table that can be taken, if contexts are not counted: one for each way to a site, and
     /// one for each path that has no counter of its own.
     fn rows(&self) -> u64 {
@@ -175,12 +187,16 @@ pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Erro
     let plan = |_, cfg: &Cfg| FunctionPlan::new(&source, cfg, options.collected, earlier);
     // A trace says where frames stop.
     let all_traps = options.exact_traps || options.collected == Collected::Trace;
-    let plans = Plans::new(&source, (all_traps, options.events), plan)?;
+    let tree = |_| Tree::OfWeights(earlier.weights.or(earlier.interesting));
+    let plans = Plans::new(&source, (all_traps, options.events), plan, tree)?;
     let counters = plans.counters();
     if counters > MOST_COUNTERS {
         return Err(Error::TooManyCounters(counters));
     }
-    let kept = earlier.is_any().then(|| plans.kept());
+    let (kept, chords) = match earlier.is_any() {
+        true => (plans.kept(), plans.chords()),
+        false => Default::default(),
+    };
     let descriptor = Descriptor {
         version: descriptor::VERSION.to_owned(),
         hash: source.hash(),
@@ -188,7 +204,8 @@ pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Erro
         all_traps,
         contexts: options.contexts.is_some() || options.collected == Collected::Flow,
         events: options.events.to_vec(),
-        kept: kept.unwrap_or_default(),
+        kept,
+        chords,
     };
     let trace_memory = match options.trace_memory {
         0 => TRACE_MEMORY,

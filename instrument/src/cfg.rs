@@ -10,7 +10,7 @@ mod build;
 mod handlers;
 mod ops;
 
-use wprof_profiler::{self as profiler, EdgeKind};
+use wprof_profiler::{self as profiler, EdgeId, EdgeKind, EdgeProfile};
 
 pub use build::build;
 pub use ops::{is_call, is_structure};
@@ -104,9 +104,15 @@ impl Cfg {
         profiler::Cfg::from_pairs(exit, &edges.collect::<Vec<_>>()).expect("edges lead to blocks or the exit")
     }
 
-    /// Returns the kind of each edge, in the order of edge ids.
-    pub fn kinds(&self) -> impl Iterator<Item = EdgeKind> {
-        self.blocks.iter().flat_map(|block| (0..block.edges.len()).map(|edge| kind(block, edge)))
+    /// Returns the edges as a profile has them.
+    pub fn edges(&self) -> Vec<EdgeProfile> {
+        let shape = self.shape();
+        let kinds = self.blocks.iter().flat_map(|block| (0..block.edges.len()).map(|edge| kind(block, edge)));
+        let edge = |(kind, id)| {
+            let profiler::Edge { from, to } = shape.edge(id);
+            EdgeProfile { from, to, kind }
+        };
+        kinds.zip((0..).map(EdgeId)).map(edge).collect()
     }
 }
 

@@ -2,6 +2,7 @@
 //! the original module.
 
 use serde::{Deserialize, Serialize};
+use wprof_profiler::EdgeId;
 
 use crate::Error;
 use crate::event_kind::EventKind;
@@ -28,10 +29,13 @@ pub struct Descriptor {
     /// For each function with a body, the part of its plan that does not follow from its graph; empty if plans follow
     /// from graphs alone.
     pub kept: Vec<Kept>,
+    /// For each function with a body, the edges of its split graph outside the tree on which events are counted; empty if
+    /// trees follow from graphs alone, or no events are counted.
+    pub chords: Vec<Vec<EdgeId>>,
 }
 
 /// The version of this crate, and of the description's format.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+5");
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+6");
 
 impl Descriptor {
     /// Serializes the contents of the section.

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use wasmparser::FunctionBody;
-use wprof_profiler::{BlockId, EdgeId, EdgeWeights, EventPlan, EventTree};
+use wprof_profiler::{BlockId, EdgeId, EventPlan, EventTree, Profile};
 
 use crate::Error;
 use crate::cfg::Cfg;
@@ -21,6 +21,8 @@ use crate::split::{Place, Split, add};
 #[derive(Clone, Debug)]
 pub struct FunctionEvents {
     split: Split,
+    /// The edges of the split graph outside the tree.
+    chords: Vec<EdgeId>,
     /// By kind.
     plans: Vec<EventPlan>,
     /// What is added at the entry.
@@ -31,17 +33,35 @@ pub struct FunctionEvents {
     pub before_call: HashMap<u32, Vec<Addition>>,
 }
 
+/// What determines the spanning tree of a function.
+#[derive(Clone, Copy, Debug)]
+pub enum Tree<'a> {
+    /// The counts of an earlier run; without, or where they lack the function, an estimate.
+    OfWeights(Option<&'a Profile>),
+    /// The edges outside the tree.
+    OfChords(&'a [EdgeId]),
+}
+
 /// A kind's number, and what is added to its sum.
 pub type Addition = (u32, i64);
 
 impl FunctionEvents {
-    /// Plans all kinds.
+    /// Plans all kinds on the chords of a tree.
     ///
     /// # Errors
-    /// Returns an error if the bytes differ from those that were validated.
-    pub fn new(cfg: &Cfg, body: &FunctionBody<'_>, kinds: &[EventKind]) -> Result<FunctionEvents, Error> {
+    /// Returns an error if the bytes differ from those that were validated, or the tree is of another graph.
+    pub fn new(
+        cfg: &Cfg,
+        body: &FunctionBody<'_>,
+        kinds: &[EventKind],
+        by: Tree<'_>,
+    ) -> Result<FunctionEvents, Error> {
         let split = Split::new(cfg, body, kinds)?;
-        let tree = EventTree::new(&split.shape, &EdgeWeights::estimate(&split.shape), &[]);
+        let tree = match by {
+            Tree::OfWeights(earlier) => EventTree::new(&split.shape, &split.weights(cfg, earlier), &[]),
+            Tree::OfChords(chords) => EventTree::of_chords(&split.shape, chords)
+                .ok_or(Error::BadCounters("their description does not fit"))?,
+        };
         let events = |(number, kind): (usize, &EventKind)| -> Sums {
             let of_edge = |edge: EdgeId| {
                 let ends = split.shape.edge(edge);
@@ -53,7 +73,13 @@ impl FunctionEvents {
         };
         let plans = kinds.iter().enumerate().map(|kind| tree.plan(&events(kind))).collect();
         let (at_entry, on_edge, before_call) = (Vec::new(), HashMap::new(), HashMap::new());
-        Ok(FunctionEvents { split, plans, at_entry, on_edge, before_call }.placed())
+        let chords = tree.chords();
+        Ok(FunctionEvents { split, chords, plans, at_entry, on_edge, before_call }.placed())
+    }
+
+    /// Returns the edges of the split graph outside the tree.
+    pub fn chords(&self) -> &[EdgeId] {
+        &self.chords
     }
 
     /// Places the additions of all plans.

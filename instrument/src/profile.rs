@@ -12,8 +12,8 @@ mod figures;
 use std::collections::{BTreeMap, HashMap};
 
 use wprof_profiler::{
-    BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeCounts, EdgeId, EdgeProfile,
-    FigureKind, FunctionProfile, HostCalls, Metric, PathNumbering, PathProfile, Profile, UnfinishedExit,
+    BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeCounts, FigureKind,
+    FunctionCounts, FunctionProfile, HostCalls, Metric, PathNumbering, PathProfile, Profile, UnfinishedExit,
     propagate, propagate_blocks,
 };
 
@@ -312,14 +312,12 @@ impl Reader<'_> {
             (Counts::Paths(counts, _), Some(plan)) => plan.cost(counts),
             _ => CounterCost { counters: plan.counters(), increments },
         };
-        let (edges, only_blocks, paths) = match counts {
-            Counts::Edges(counts) => (counts.edges, None, None),
-            Counts::Paths(counts, paths) => (counts.edges, None, Some(paths)),
-            Counts::Blocks(counts) => (vec![0; shape.edge_count()], Some(counts), None),
-            Counts::Nothing => (vec![0; shape.edge_count()], None, None),
+        let counts = match counts {
+            Counts::Edges(counts) => FunctionCounts::Edges(counts.edges),
+            Counts::Paths(counts, paths) => FunctionCounts::Paths(counts.edges, paths),
+            Counts::Blocks(counts) => FunctionCounts::Blocks(counts),
+            Counts::Nothing => FunctionCounts::Edges(vec![0; shape.edge_count()]),
         };
-        let ends = (0..).map(|edge| shape.edge(EdgeId(edge)));
-        let edges = cfg.kinds().zip(edges).zip(ends);
         let body = self.source.body(cfg.func).range();
         FunctionProfile {
             index: cfg.func,
@@ -335,13 +333,10 @@ impl Reader<'_> {
                     ops: block.ops,
                 })
                 .collect(),
-            edges: edges
-                .map(|((kind, count), ends)| EdgeProfile { from: ends.from, to: ends.to, kind, count })
-                .collect(),
+            edges: cfg.edges(),
             exits,
             cost,
-            only_blocks,
-            paths,
+            counts,
         }
     }
 }

@@ -5,7 +5,7 @@
 //! Invariant: this is the engine's graph (`wprof-jit`, `plan/split.rs`), so its plans are the engine's.
 
 use wasmparser::{FunctionBody, Operator};
-use wprof_profiler::{self as profiler, EdgeId};
+use wprof_profiler::{self as profiler, EdgeCounts, EdgeId, EdgeWeights, Profile};
 
 use crate::Error;
 use crate::cfg::{Cfg, is_call, is_structure};
@@ -81,6 +81,33 @@ impl Split {
         let shape = profiler::Cfg::from_pairs(parts.len() as u32, &pairs);
         let shape = shape.expect("edges lead to parts or the exit");
         Ok(Split { shape, parts, places, first_part })
+    }
+
+    /// Returns the weights of edges: the counts of an earlier run if its profile knows the function, or an estimate.
+    pub fn weights(&self, cfg: &Cfg, earlier: Option<&Profile>) -> EdgeWeights {
+        let function = earlier.and_then(|profile| profile.function(cfg.func));
+        let function = function.filter(|function| function.fingerprint == cfg.shape().fingerprint());
+        match function.and_then(|function| function.edge_counts()) {
+            Some(counts) => EdgeWeights::measured(&self.shape, &self.counts(cfg, &counts)),
+            None => EdgeWeights::estimate(&self.shape),
+        }
+    }
+
+    /// Converts counts of the graph of blocks: each part, and each call, ran as often as its block.
+    fn counts(&self, cfg: &Cfg, counts: &EdgeCounts) -> EdgeCounts {
+        let mut of_part = Vec::with_capacity(self.parts.len());
+        for (block, count) in counts.blocks.iter().enumerate().take(cfg.blocks.len()) {
+            let first = self.first_part[block] as usize;
+            let end = self.first_part.get(block + 1).map_or(self.parts.len(), |part| *part as usize);
+            of_part.extend((first..end).map(|_| *count));
+        }
+        let of_block = |edge| of_part.get(self.shape.edge(EdgeId::new(edge)).from.index());
+        let edge = |(edge, place): (usize, &Place)| match place {
+            Place::Edge(edge) => counts.edges.get(edge.index()).copied().unwrap_or(0),
+            Place::Call(_) => of_block(edge).copied().unwrap_or(0),
+        };
+        let edges = self.places.iter().enumerate().map(edge).collect();
+        EdgeCounts { edges, blocks: of_part, entries: counts.entries }
     }
 
     /// Returns the part in which a frame is at the instruction at byte `offset` of a block, and whether that is the call

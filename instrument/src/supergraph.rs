@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use wasm_encoder::Encode;
 use wasmparser::{BinaryReader, FunctionBody};
 use wprof_profiler::{
-    self as profiler, BlockPart, BlockProfile, CodeRange, CounterCost, EdgeId, EdgeProfile, FigureKind,
+    self as profiler, BlockPart, BlockProfile, CodeRange, CounterCost, FigureKind, FunctionCounts,
     FunctionProfile, MarkedCall, MarkedCalls, PathNumbering, Profile,
 };
 
@@ -142,7 +142,7 @@ impl Supergraphs {
         for function in &profile.functions {
             let own = function.index.checked_sub(self.first_defined);
             let own = own.and_then(|index| self.functions.get(index as usize)).ok_or(Error::OtherModule)?;
-            if own.cfg.shape().fingerprint() != function.fingerprint || function.paths.is_none() {
+            if own.cfg.shape().fingerprint() != function.fingerprint || function.paths().is_none() {
                 return Err(Error::OtherModule);
             }
             let graph = self.graph(own);
@@ -223,19 +223,12 @@ impl Supergraphs {
             fingerprint: shape.fingerprint(),
             kind,
             blocks: cfg.blocks.iter().map(block).collect(),
-            edges: edges(cfg, &shape, sums.edges),
+            edges: cfg.edges(),
             exits: sums.exits,
             cost: cost.copied().unwrap_or_default(),
-            only_blocks: None,
-            paths: None,
+            counts: FunctionCounts::Edges(sums.edges),
         }
     }
-}
-
-fn edges(cfg: &Cfg, shape: &profiler::Cfg, counts: Vec<u64>) -> Vec<EdgeProfile> {
-    let ends = (0..).map(|edge| shape.edge(EdgeId(edge)));
-    let all = cfg.kinds().zip(counts).zip(ends);
-    all.map(|((kind, count), ends)| EdgeProfile { from: ends.from, to: ends.to, kind, count }).collect()
 }
 
 impl Function {
@@ -305,7 +298,7 @@ impl Function {
             exits: profile.exits.iter().map(|exit| graph.original_exit(exit)).collect(),
             ..profile.clone()
         };
-        let unfinished = function.paths.iter_mut().flat_map(|paths| &mut paths.unfinished);
+        let unfinished = function.counts.paths_mut().into_iter().flat_map(|paths| &mut paths.unfinished);
         unfinished.for_each(|path| path.exit = graph.original_exit(&path.exit));
         profiler::Supergraph { function, pieces }
     }

@@ -7,8 +7,7 @@ use std::collections::HashMap;
 
 use wasmparser::{FunctionBody, Operator};
 use wprof_profiler::{
-    BlockId, Call, EdgeCounts, EdgeId, EdgeWeights, Emit, Frame, FunctionTable, Profile, Stage, TraceMethod,
-    TracePlan,
+    BlockId, Call, EdgeId, Emit, Frame, FunctionTable, Profile, Stage, TraceMethod, TracePlan,
 };
 
 use crate::Error;
@@ -67,13 +66,7 @@ impl FunctionTrace {
     ) -> Result<FunctionTrace, Error> {
         let split = Split::new(cfg, body, &[])?;
         let calls = calls(&split, cfg, body, first_defined)?;
-        let earlier = weights.and_then(|profile| profile.function(cfg.func));
-        let counts = earlier.filter(|function| function.fingerprint == cfg.shape().fingerprint());
-        let counts = counts.and_then(|function| function.edge_counts());
-        let weights = match counts {
-            Some(counts) => EdgeWeights::measured(&split.shape, &of_split(&split, cfg, &counts)),
-            None => EdgeWeights::estimate(&split.shape),
-        };
+        let weights = split.weights(cfg, weights);
         let (plan, _) = TracePlan::choose(&split.shape, &weights, &calls);
         Ok(FunctionTrace { split, plan, calls, on_edge: HashMap::new(), behind_call: HashMap::new() }
             .placed())
@@ -143,22 +136,6 @@ impl FunctionTrace {
         };
         Some(Frame { function: cfg.func, block: BlockId(part), stage })
     }
-}
-
-/// Converts counts of the graph of blocks: each part, and each call, ran as often as its block.
-fn of_split(split: &Split, cfg: &Cfg, counts: &EdgeCounts) -> EdgeCounts {
-    let mut of_part = Vec::with_capacity(split.parts.len());
-    for (block, count) in counts.blocks.iter().enumerate().take(cfg.blocks.len()) {
-        let first = split.first_part[block] as usize;
-        let end = split.first_part.get(block + 1).map_or(split.parts.len(), |part| *part as usize);
-        of_part.extend((first..end).map(|_| *count));
-    }
-    let edge = |(edge, place): (usize, &Place)| match place {
-        Place::Edge(edge) => counts.edges.get(edge.index()).copied().unwrap_or(0),
-        Place::Call(_) => of_part.get(split.shape.edge(EdgeId::new(edge)).from.index()).copied().unwrap_or(0),
-    };
-    let edges = split.places.iter().enumerate().map(edge).collect();
-    EdgeCounts { edges, blocks: of_part, entries: counts.entries }
 }
 
 /// Returns the call of each part.

@@ -36,6 +36,7 @@
 //! adds `THRD` (threads), `GARB` (the work of the garbage collector) and `SMPC`, which stands for `SMPL` where the
 //! garbage collector was sampled, which older readers do not know. A change to a section's content takes a new tag.
 
+mod functions;
 mod replace;
 mod section;
 mod threads;
@@ -43,14 +44,15 @@ mod threads;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use functions::{FunctionRow, GraphRow, add_figures, add_paths, graph_row, supergraphs};
 pub use replace::replace_file;
 use section::{Reader, Tag, Writer};
 use threads::ThreadRow;
 
 use crate::{
-    Benefit, BlockCounts, BlockPart, Callee, CodeStats, ContextTree, FigureKind, FunctionProfile, HostCalls,
-    InvalidProfile, Metric, PathCount, PathProfile, Profile, ReadLimits, Run, Supergraph, Supergraphs,
-    Timeline, UnfinishedExit, UnfinishedPath,
+    Benefit, BlockCounts, Callee, CodeStats, ContextTree, FigureKind, FunctionProfile, HostCalls,
+    InvalidProfile, Metric, PathCount, PathProfile, Profile, ReadLimits, Run, Supergraphs, Timeline,
+    UnfinishedExit, UnfinishedPath,
 };
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
@@ -180,31 +182,31 @@ impl Profile {
         let (selected, whole): (Vec<_>, Vec<_>) =
             self.functions.iter().partition(|function| function.kind == FigureKind::Selected);
         let by_edges = whole.iter().filter(|function| function.has_edge_counts());
-        writer.section(FUNC, &by_edges.collect::<Vec<_>>())?;
+        writer.section(FUNC, &by_edges.map(|function| FunctionRow::new(function)).collect::<Vec<_>>())?;
         writer.section(HOST, &self.host_calls)?;
         self.write_totals(&mut writer)?;
         self.write_measurements(&mut writer)?;
-        let by_blocks =
-            self.functions.iter().filter_map(|function| Some((function, function.only_blocks.as_ref()?)));
-        let by_blocks: Vec<(&FunctionProfile, &BlockCounts)> = by_blocks.collect();
+        let row = |function| Some((FunctionRow::new(function), function.counts.blocks()?));
+        let by_blocks: Vec<(FunctionRow<'_>, &BlockCounts)> = self.functions.iter().filter_map(row).collect();
         if !by_blocks.is_empty() {
             writer.section(BLCK, &by_blocks)?;
         }
         if let Some(contexts) = &self.contexts {
             write_contexts(contexts, &mut writer)?;
         }
-        let paths = whole.iter().filter_map(|function| Some((function.index, function.paths.as_ref()?)));
+        let paths = whole.iter().filter_map(|function| Some((function.index, function.paths()?)));
         let paths: Vec<(u32, &PathProfile)> = paths.collect();
         if !paths.is_empty() {
             writer.section(PATH, &paths)?;
         }
-        let selected = selected.iter().filter_map(|&function| Some((function, function.paths.as_ref()?)));
-        let selected: Vec<(&FunctionProfile, &PathProfile)> = selected.collect();
+        let selected =
+            selected.into_iter().filter_map(|function| Some((FunctionRow::new(function), function.paths()?)));
+        let selected: Vec<(FunctionRow<'_>, &PathProfile)> = selected.collect();
         if !selected.is_empty() {
             writer.section(SLCT, &selected)?;
         }
         if !self.metrics.is_empty() {
-            let paths = self.functions.iter().filter_map(|function| function.paths.as_ref());
+            let paths = self.functions.iter().filter_map(FunctionProfile::paths);
             let figures = paths.map(|paths| paths.figures().collect());
             writer.section(METR, &(&self.metrics, figures.collect::<Vec<Vec<&Vec<u64>>>>()))?;
         }
@@ -251,9 +253,7 @@ impl Profile {
             writer.section(GARB, collector)?;
         }
         if let Some(graphs) = &self.supergraphs {
-            let rows = graphs.functions.iter();
-            let rows = rows.map(|graph| (&graph.function, &graph.function.paths, &graph.pieces));
-            writer.section(SUPR, &(graphs, rows.collect::<Vec<_>>()))?;
+            writer.section(SUPR, &(graphs, graphs.functions.iter().map(graph_row).collect::<Vec<_>>()))?;
         }
         if !self.branches.is_empty() {
             writer.section(PRED, &self.branches)?;
@@ -286,7 +286,8 @@ impl Profile {
         let (minor, sections) = split_header(bytes, limits)?;
         let mut reader = Reader::new(bytes, sections, limits)?;
         let head: Head = reader.take(HEAD)?;
-        let mut functions: Vec<FunctionProfile> = reader.take(FUNC)?;
+        let by_edges: Vec<FunctionRow<'_>> = reader.take(FUNC)?;
+        let mut functions: Vec<_> = by_edges.into_iter().map(FunctionRow::by_edges).collect();
         let mut host_calls: Vec<HostCalls> = reader.take(HOST)?;
         if let Some(times) = reader.take_if_there(HTIM)? {
             add_times(&mut host_calls, times)?;
@@ -306,20 +307,17 @@ impl Profile {
         let collector = reader.take_if_there(GARB)?;
         let branches = reader.take_if_there(PRED)?.unwrap_or_default();
         let allocations = reader.take_if_there(ALOC)?;
-        let supergraphs = reader.take_if_there(SUPR)?.map(supergraphs);
+        let graphs: Option<(Supergraphs, Vec<GraphRow<'_>>)> = reader.take_if_there(SUPR)?;
+        let supergraphs = graphs.map(supergraphs);
         let mut timeline = reader.take_if_there(TIME)?;
         add_benefits(timeline.as_mut(), reader.take_if_there(GAIN)?.unwrap_or_default())?;
-        let by_blocks: Vec<(FunctionProfile, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
+        let by_blocks: Vec<(FunctionRow<'_>, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
         let contexts = read_contexts(&mut reader)?;
-        functions.extend(
-            by_blocks
-                .into_iter()
-                .map(|(function, counts)| FunctionProfile { only_blocks: Some(counts), ..function }),
-        );
-        let selected: Vec<(FunctionProfile, PathProfile)> = reader.take_if_there(SLCT)?.unwrap_or_default();
-        functions.extend(
-            selected.into_iter().map(|(function, paths)| FunctionProfile { paths: Some(paths), ..function }),
-        );
+        for (function, counts) in by_blocks {
+            functions.push(function.by_blocks(counts)?);
+        }
+        let selected: Vec<(FunctionRow<'_>, PathProfile)> = reader.take_if_there(SLCT)?.unwrap_or_default();
+        functions.extend(selected.into_iter().map(|(function, paths)| function.by_paths(paths)));
         functions.sort_by_key(|function| function.index);
         add_paths(&mut functions, reader.take_if_there(PATH)?.unwrap_or_default())?;
         let (metrics, figures): (Vec<Metric>, Vec<Vec<Vec<u64>>>) =
@@ -444,16 +442,6 @@ fn read_contexts(reader: &mut Reader<'_>) -> Result<Option<ContextTree>, FileErr
     Ok(contexts)
 }
 
-/// The row of a function in the section `SUPR`.
-type GraphRow = (FunctionProfile, Option<PathProfile>, Vec<Vec<BlockPart>>);
-
-/// Puts together what the section `SUPR` holds.
-fn supergraphs((graphs, rows): (Supergraphs, Vec<GraphRow>)) -> Supergraphs {
-    let graph =
-        |(function, paths, pieces)| Supergraph { function: FunctionProfile { paths, ..function }, pieces };
-    Supergraphs { functions: rows.into_iter().map(graph).collect(), ..graphs }
-}
-
 /// Adds the times of host functions.
 fn add_times(host_calls: &mut [HostCalls], times: Vec<Option<u64>>) -> Result<(), FileError> {
     if host_calls.len() != times.len() {
@@ -471,34 +459,6 @@ fn add_benefits(timeline: Option<&mut Timeline>, benefits: Vec<(u32, Benefit)>) 
         versions.get_mut(position as usize).ok_or_else(damaged)?.benefit = benefit;
     }
     Ok(())
-}
-
-/// Adds the paths of functions, sorted by index.
-fn add_paths(functions: &mut [FunctionProfile], paths: Vec<(u32, PathProfile)>) -> Result<(), FileError> {
-    for (index, paths) in paths {
-        let found = functions.binary_search_by_key(&index, |function| function.index).ok();
-        let function =
-            found.map(|position| &mut functions[position]).filter(|function| function.paths.is_none());
-        let damaged = || FileError::Damaged { part: "the paths of functions".to_owned() };
-        function.ok_or_else(damaged)?.paths = Some(paths);
-    }
-    Ok(())
-}
-
-/// Adds the figures of functions' paths, sorted by function index.
-fn add_figures(functions: &mut [FunctionProfile], figures: Vec<Vec<Vec<u64>>>) -> Result<(), FileError> {
-    let mut figures = figures.into_iter();
-    for paths in functions.iter_mut().filter_map(|function| function.paths.as_mut()) {
-        let Some(of_paths) = figures.next() else { continue };
-        if of_paths.len() != paths.figures().count() {
-            return Err(FileError::Damaged { part: "the figures of paths".to_owned() });
-        }
-        paths.figures_mut().zip(of_paths).for_each(|(figures, read)| *figures = read);
-    }
-    match figures.next() {
-        None => Ok(()),
-        Some(_) => Err(FileError::Damaged { part: "the figures of paths".to_owned() }),
-    }
 }
 
 /// Adds the metrics of a tree and the figures of its records.

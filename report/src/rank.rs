@@ -120,7 +120,7 @@ fn end(function: &FunctionProfile, predictor: &Predictor) -> Option<PathEnd> {
         Predictor::Edge(_) => None,
         Predictor::Path(id) => Some(PathEnd::Finished(id)),
         Predictor::Stopped(block, prefix) => {
-            let mut stopped = function.paths.iter().flat_map(|paths| &paths.unfinished);
+            let mut stopped = function.paths().into_iter().flat_map(|paths| &paths.unfinished);
             let found = stopped.find(|path| path.exit.block == block && path.prefix == prefix)?;
             Some(PathEnd::Unfinished(found.clone()))
         }

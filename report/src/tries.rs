@@ -37,8 +37,8 @@ impl Tried {
         let here = function.exits.iter().filter(|exit| exit.block.0 == found.block);
         let before = here.filter(|exit| exit.ops_executed <= found.ops).map(|exit| exit.count);
         let count = |clause: &Clause| {
-            let edges = clause.edges.iter().filter_map(|edge| function.edges.get(edge.index()));
-            edges.map(|edge| edge.count).fold(0, u64::saturating_add)
+            let counts = clause.edges.iter().filter_map(|&edge| function.edge_count(edge));
+            counts.fold(0, u64::saturating_add)
         };
         let caught = |clause: &Clause| Caught { tag: tag(module, clause.tag), count: count(clause) };
         Tried {

@@ -82,7 +82,7 @@ fn stops_in_tail_calls(profile: &Profile) -> bool {
 /// selects.
 pub fn every_second_path(profile: &Profile, seed: u64) -> Profile {
     let mut part = profile.clone();
-    for paths in part.functions.iter_mut().filter_map(|function| function.paths.as_mut()) {
+    for paths in part.functions.iter_mut().filter_map(|function| function.counts.paths_mut()) {
         let mut keep = (0..).map(|index: u64| index % 2 == seed % 2);
         paths.finished.retain(|_| keep.next() == Some(true));
         paths.unfinished.clear();
@@ -93,7 +93,7 @@ pub fn every_second_path(profile: &Profile, seed: u64) -> Profile {
 /// Returns the paths of each function without their metrics.
 fn plain_paths(profile: &Profile) -> Vec<(u32, PathProfile)> {
     let of = |function: &FunctionProfile| {
-        let mut paths = function.paths.clone()?;
+        let mut paths = function.paths()?.clone();
         paths.finished.iter_mut().for_each(|path| path.metrics.clear());
         paths.unfinished.iter_mut().for_each(|path| path.metrics.clear());
         Some((function.index, paths))
@@ -104,7 +104,7 @@ fn plain_paths(profile: &Profile) -> Vec<(u32, PathProfile)> {
 /// Checks that both profiles have the same functions with the same paths.
 fn same_paths(found: &Profile, expected: &Profile) -> Result<(), String> {
     let paths = |profile: &Profile| -> Vec<_> {
-        profile.functions.iter().map(|function| (function.index, function.paths.clone())).collect()
+        profile.functions.iter().map(|function| (function.index, function.paths().cloned())).collect()
     };
     if found.functions == expected.functions {
         return Ok(());
@@ -358,7 +358,7 @@ impl Engines {
             let ran = ours::run(engine, &case.wasm, &case.drive)?;
             let profile = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
             let of = |function: &FunctionProfile| {
-                let paths = function.paths.as_ref().filter(|paths| !paths.finished.is_empty())?;
+                let paths = function.paths().filter(|paths| !paths.finished.is_empty())?;
                 Some((function.index, paths.finished.clone()))
             };
             let functions = profile.functions.iter().filter_map(of).collect::<Vec<_>>();
@@ -377,7 +377,9 @@ impl Engines {
         let ran = ours::run(&self.paths, &case.wasm, &case.drive)?;
         let mut paths = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
         paths.verify().map_err(|e| e.to_string())?;
-        paths.functions.iter_mut().for_each(|function| function.paths = None);
+        for function in &mut paths.functions {
+            function.counts = function.counts.clone().without_paths();
+        }
         same_counts(&paths, profile).map_err(|e| format!("edges that follow from paths first: {e}"))
     }
 
@@ -532,7 +534,7 @@ pub fn same_counts(a: &Profile, b: &Profile) -> Result<(), String> {
         return Err(format!("{} or {} functions", a.functions.len(), b.functions.len()));
     }
     for (a, b) in a.functions.iter().zip(&b.functions) {
-        if let Some((a, b)) = a.edges.iter().zip(&b.edges).find(|(a, b)| a != b) {
+        if let Some((a, b)) = a.counted_edges().zip(b.counted_edges()).find(|(a, b)| a != b) {
             return Err(format!("{a:?} or {b:?}"));
         }
         if a.exits != b.exits {

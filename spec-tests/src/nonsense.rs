@@ -2,7 +2,8 @@
 
 use wprof::Module;
 use wprof_profiler::{
-    CallTarget, Callee, FigureKind, FunctionProfile, PathCount, PathNumbering, PathProfile, Profile,
+    CallTarget, Callee, FigureKind, FunctionCounts, FunctionProfile, PathCount, PathNumbering, PathProfile,
+    Profile,
 };
 
 use crate::rng::Rng;
@@ -23,8 +24,11 @@ pub fn profile(module: &Module, seed: u64) -> Profile {
             let (caller, count) = (index, 1 + rng.below(100) as u64);
             call_targets.push(CallTarget { caller, site, callee, count, kind: FigureKind::Exact });
         }
-        function.edges.iter_mut().for_each(|edge| edge.count = rng.below(1000) as u64);
-        function.paths = rng.chance(80).then(|| paths(&function, rng)).flatten();
+        let edges = function.edges.iter().map(|_| rng.below(1000) as u64).collect();
+        function.counts = match rng.chance(80).then(|| paths(&function, rng)).flatten() {
+            Some(paths) => FunctionCounts::Paths(edges, paths),
+            None => FunctionCounts::Edges(edges),
+        };
         functions.push(function);
     }
     Profile { module_hash: module.hash(), functions, call_targets, ..Profile::default() }

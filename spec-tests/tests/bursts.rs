@@ -22,7 +22,7 @@ fn exact(program: &Program) -> Profile {
 /// Returns the paths that ran to their end, by function.
 fn finished(profile: &Profile) -> Vec<(u32, &[PathCount])> {
     let functions = profile.functions.iter();
-    let paths = functions.filter_map(|f| Some((f.index, f.paths.as_ref()?.finished.as_slice())));
+    let paths = functions.filter_map(|f| Some((f.index, f.paths()?.finished.as_slice())));
     paths.filter(|(_, paths)| !paths.is_empty()).collect()
 }
 

@@ -139,7 +139,7 @@ fn headers(shape: &Cfg) -> BTreeSet<BlockId> {
 fn paths(profile: &Profile) -> impl Iterator<Item = (&FunctionProfile, Path, u64)> {
     profile.functions.iter().flat_map(|function| {
         let numbering = function.path_numbering().expect("paths");
-        let finished = function.paths.iter().flat_map(|paths| &paths.finished);
+        let finished = function.paths().into_iter().flat_map(|paths| &paths.finished);
         finished.map(move |path| (function, numbering.path(path.id).expect("a path"), path.count))
     })
 }

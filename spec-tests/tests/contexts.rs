@@ -92,7 +92,7 @@ fn same_misses(program: &Program, config: &Config, wasm: &[u8], tree: &ContextTr
     }
     let is_of = |record: u32, index: u32| matches!(beside.callee(record), Callee::Function { index: i, .. } if *i == index);
     for function in &profile.functions {
-        let paths = function.paths.as_ref().ok_or("no paths")?;
+        let paths = function.paths().ok_or("no paths")?;
         let finished = paths.finished.iter().map(|path| path.metrics[0]);
         let by_paths: u64 = finished.chain(paths.unfinished.iter().map(|path| path.metrics[0])).sum();
         let own = (0..).zip(beside.amounts(0)).filter(|(record, _)| is_of(*record, function.index));

@@ -42,9 +42,9 @@ impl Seen {
         let info = parse(case.wasm.clone()).expect("valid");
         for function in &profile.functions {
             let cfg = build(&info, function.index).expect("valid");
-            let mut edges = function.edges.iter();
+            let mut edges = function.counted_edges();
             for (block, count) in cfg.blocks.iter().zip(function.block_counts()) {
-                let own: Vec<u64> = edges.by_ref().take(block.edges.len()).map(|edge| edge.count).collect();
+                let own: Vec<u64> = edges.by_ref().take(block.edges.len()).map(|(_, count)| count).collect();
                 match block.how {
                     End::Throw(..) => self.throws += count,
                     End::Call(_) => self.caught_from_callees += own[1..].iter().sum::<u64>(),

@@ -358,7 +358,7 @@ impl Compared {
         self.functions += profile.functions.len() as u64;
         for function in &profile.functions {
             self.stopped += function.exits.iter().map(|exit| exit.count).sum::<u64>();
-            self.paths += function.paths.as_ref().map_or(0, |paths| paths.finished.len() as u64);
+            self.paths += function.paths().map_or(0, |paths| paths.finished.len() as u64);
         }
     }
 }

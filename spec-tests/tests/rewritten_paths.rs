@@ -64,7 +64,7 @@ fn found(wasm: &[u8], drive: &Drive, options: Options<'_>) -> Profile {
 }
 
 fn paths(profile: &Profile) -> usize {
-    profile.functions.iter().filter_map(|function| function.paths.as_ref()).map(|it| it.finished.len()).sum()
+    profile.functions.iter().filter_map(|function| function.paths()).map(|it| it.finished.len()).sum()
 }
 
 #[test]

@@ -154,7 +154,7 @@ impl Engines {
                 false => all.only(&all.residual(&tests).map_err(|e| e.to_string())?),
             };
             let paths = |profile: &Profile| -> Vec<_> {
-                profile.functions.iter().map(|function| (function.index, function.paths.clone())).collect()
+                profile.functions.iter().map(|function| (function.index, function.paths().cloned())).collect()
             };
             if paths(&across(&some)?) != paths(&expected) {
                 return Err(format!("counted {counted}: other paths"));
@@ -244,7 +244,7 @@ fn a_path_leads_through_the_callee_and_back() {
     let (profile, wasm) = across(FOO, 1);
     let foo = oracle::of(&profile, 1).expect("it ran");
     let counts = |function: &wprof_profiler::FunctionProfile| -> Vec<u64> {
-        function.paths.iter().flat_map(|paths| &paths.finished).map(|path| path.count).collect()
+        function.paths().into_iter().flat_map(|paths| &paths.finished).map(|path| path.count).collect()
     };
     // The first iteration (8) and the last (1) take no call; 7 and 3 are odd, 6 and 2 even.
     let mut found = counts(foo);

@@ -7,7 +7,7 @@ use hashbrown::hash_map::Entry;
 
 use crate::caller::Caller;
 use crate::func::{self, HostFunc, IntoFunc};
-use crate::runtime::control::host;
+use crate::runtime::control::host_calls;
 use crate::store::StoreContextMut;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Extern, ExternType, Func, FuncType};
 use crate::{Instance, Memory, Module, Result, SharedMemory, Trap, Val, WasmResults, WasmRet};
@@ -376,7 +376,7 @@ pub(crate) fn place<T: 'static>(
         Definition::Extern(item, _) => Ok(*item),
         Definition::Shared(memory) => Memory::from_shared(context, memory).map(Extern::Memory),
         Definition::Host(func) => {
-            let func = host::add(context.0, func, Some((module.to_string(), name.to_string())))?;
+            let func = host_calls::add(context.0, func, Some((module.to_string(), name.to_string())))?;
             Ok(Extern::Func(Func(func)))
         }
     }

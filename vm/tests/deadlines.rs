@@ -242,7 +242,7 @@ fn a_timer_begins_bursts_at_least_of_the_length_that_was_asked_for() -> Outcome 
         timeline.bursts.len() >= 30 && timeline.bursts.iter().all(|burst| burst.checks == 0),
         "{timeline:?}"
     );
-    let paths = profile.functions[0].paths.as_ref().expect("paths");
+    let paths = profile.functions[0].paths().expect("paths");
     let seen: u64 = paths.finished.iter().map(|path| path.count).sum();
     // Each iteration of the loop has a check; a burst may cut off its last path.
     assert!(seen > 10 * bursts.begun, "{seen} paths, {bursts:?}");

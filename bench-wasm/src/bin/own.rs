@@ -298,8 +298,9 @@ fn weights(options: &Run) -> Result<Option<profiler::Profile>> {
 /// Exchanges the edge counts of a function, so that hot edges become cold and cold edges hot. This turns the minimum
 /// spanning tree into the maximum one.
 fn turn_round(function: &mut profiler::FunctionProfile) {
-    let most = function.edges.iter().map(|edge| edge.count).max().unwrap_or(0);
-    function.edges.iter_mut().for_each(|edge| edge.count = most - edge.count);
+    let Some(counts) = function.counts.edges_mut() else { return };
+    let most = counts.iter().copied().max().unwrap_or(0);
+    counts.iter_mut().for_each(|count| *count = most - *count);
 }
 
 /// Returns the profile of an earlier, unmeasured run.

@@ -135,7 +135,7 @@ pub fn searched(runs: &Runs<'_>) -> Result<Table> {
 fn in_table(profile: &Profile, counts: impl Fn(&FunctionProfile, u64) -> bool) -> String {
     let (mut sum, mut all) = (0, 0);
     for function in &profile.functions {
-        let Some(paths) = &function.paths else { continue };
+        let Some(paths) = function.paths() else { continue };
         for path in &paths.finished {
             all += path.count;
             sum += if paths.possible > DENSE && counts(function, path.id) { path.count } else { 0 };

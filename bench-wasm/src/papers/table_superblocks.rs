@@ -43,7 +43,7 @@ pub fn by_table(runs: &Runs<'_>) -> Result<Table> {
         let complete = exact_paths(program, &args)?;
         let order = Recorded::of(program, &args, &mut configured("1:inf", "default")?)?.events;
         let all = superblocks(program, &args, &complete)?;
-        let paths = complete.functions.iter().filter_map(|function| function.paths.as_ref());
+        let paths = complete.functions.iter().filter_map(|function| function.paths());
         let paths: usize = paths.map(|paths| paths.finished.len()).sum();
         let mut row = vec![paths.to_string(), all.len().to_string()];
         for shape in SHAPES {

@@ -103,7 +103,7 @@ fn edges(paths: &[UntestedPath]) -> (usize, usize) {
 
 /// Returns the number of executions of all paths.
 fn executions_of(profile: &Profile) -> u64 {
-    let paths = profile.functions.iter().filter_map(|function| function.paths.as_ref());
+    let paths = profile.functions.iter().filter_map(|function| function.paths());
     paths.flat_map(|paths| &paths.finished).map(|path| path.count).sum()
 }
 

@@ -136,7 +136,7 @@ pub fn delta(runs: &Runs<'_>) -> Result<Vec<String>> {
 fn bits(profile: &Profile) -> [f64; 3] {
     let (mut sums, mut all) = ([0.0; 3], 0.0);
     for function in &profile.functions {
-        let (Some(numbering), Some(paths)) = (function.path_numbering(), &function.paths) else { continue };
+        let (Some(numbering), Some(paths)) = (function.path_numbering(), function.paths()) else { continue };
         let counts = paths.finished.iter().map(|path| path.count);
         let times = counts.clone().map(|count| count as f64).sum::<f64>();
         if times > 0.0 {
@@ -156,5 +156,5 @@ fn preferential(function: &FunctionProfile) -> Option<PreferentialNumbering> {
 
 /// Returns the number of paths that ran to their end.
 fn paths_of(profile: &Profile) -> usize {
-    profile.functions.iter().filter_map(|function| function.paths.as_ref()).map(|p| p.finished.len()).sum()
+    profile.functions.iter().filter_map(|function| function.paths()).map(|p| p.finished.len()).sum()
 }

@@ -47,7 +47,7 @@ fn cells(ratio: f64, readings: u64, of_one: f64) -> [String; 3] {
 }
 
 fn path_ends(profile: &Profile) -> u64 {
-    let paths = profile.functions.iter().filter_map(|function| function.paths.as_ref());
+    let paths = profile.functions.iter().filter_map(|function| function.paths());
     paths.flat_map(|paths| &paths.finished).map(|path| path.count).sum()
 }
 

@@ -16,7 +16,7 @@ use std::process::Command;
 
 use super::{Folder, program, wprof};
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const BOOK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src");
 
 /// A command and the lines that it prints.
@@ -125,7 +125,7 @@ fn check(page: &Path, folder: &Folder) -> usize {
 }
 
 /// All files below a folder whose name ends so; not those that tools have made.
-fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+pub fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let entries =
         entries.filter(|path| !["target", "downloads", ".git"].iter().any(|name| path.ends_with(name)));
@@ -145,7 +145,7 @@ fn pages(folder: &str) -> Vec<PathBuf> {
     files(&Path::new(BOOK).join(folder), "md")
 }
 
-fn text(path: &Path) -> String {
+pub fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap()
 }
 

@@ -4,7 +4,9 @@
 use std::process::Command;
 
 use serde_json::Value;
-use wprof_profiler::{BlockId, BlockProfile, CodeRange, EdgeKind, EdgeProfile, FunctionProfile, Profile};
+use wprof_profiler::{
+    BlockId, BlockProfile, CodeRange, EdgeKind, EdgeProfile, FunctionCounts, FunctionProfile, Profile,
+};
 
 use super::{Folder, json, program, wprof};
 
@@ -270,12 +272,7 @@ fn a_page_of_many_functions_opens_quickly() {
 /// One that ran so often.
 fn function(index: u32) -> FunctionProfile {
     let code = CodeRange { start: 100 * index, end: 100 * index + 90 };
-    let edge = |from: u32, to: u32, kind| EdgeProfile {
-        from: BlockId(from),
-        to: BlockId(to),
-        kind,
-        count: u64::from(index),
-    };
+    let edge = |from: u32, to: u32, kind| EdgeProfile { from: BlockId(from), to: BlockId(to), kind };
     let block = |start, end| BlockProfile {
         code: CodeRange { start: code.start + start, end: code.start + end },
         ops: 7,
@@ -294,8 +291,7 @@ fn function(index: u32) -> FunctionProfile {
         ],
         exits: Vec::new(),
         cost: wprof_profiler::CounterCost::default(),
-        only_blocks: None,
-        paths: None,
+        counts: FunctionCounts::Edges(vec![u64::from(index); 3]),
     };
     function.fingerprint = function.cfg().unwrap().fingerprint();
     function

@@ -506,12 +506,19 @@ fn weights_place_counters_and_those_of_another_module_are_refused() {
     let out = folder.path("out.wasm");
     let said = wprof(&["instrument", &other, "-o", &out, "--weights", &weights]).failed();
     assert!(said.contains("is of another module") && !Path::new(&out).exists(), "{said}");
-    wprof(&["instrument", &module, "-o", &out, "--weights", &weights]).succeeded();
+    for collect in ["edges", "events=loads"] {
+        let [with, without] = [&["--weights", &weights][..], &[]].map(|more| {
+            wprof(&[&["instrument", &module, "-o", &out, "--collect", collect], more].concat()).succeeded();
+            fs::read(&out).expect("it was written")
+        });
+        assert_ne!(with, without, "{collect}");
+    }
     if !has_node() {
         return;
     }
     let (host, profile) = (folder.file("host.cjs", WASI_HOST), folder.path("f.wprof"));
-    for more in [&[][..], &["--single-memory"], &["--collect", "paths"]] {
+    let events = ["--collect", "edges,events=loads,fuel"];
+    for more in [&[][..], &["--single-memory"], &["--collect", "paths"], &events] {
         let options = ["collect", "-q", "--weights", &weights, "-o", &profile];
         wprof(&[&options[..], more, &["--", "node", &host, &module, "20", "2"]].concat()).succeeded();
         let collect = more.get(1).copied().unwrap_or("edges");

@@ -163,7 +163,7 @@ fn annotations_are_those_of_the_command() {
     let shown = page(|page| annotate::function(page, &view, "parse_value", sources()).expect("a function"));
     assert_eq!(shown, wprof(&["annotate", &ran.file, "parse_value"]).succeeded());
     let function = ran.profile.functions_by_ops()[0].0;
-    let id = function.paths.as_ref().expect("paths").finished[0].id;
+    let id = function.paths().expect("paths").finished[0].id;
     let asked = function.index.to_string();
     let shown = page(|page| annotate::path(page, &view, &asked, id, sources()).expect("a path"));
     assert_eq!(shown, wprof(&["annotate", &ran.file, &asked, "--path", &id.to_string()]).succeeded());

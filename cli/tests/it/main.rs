@@ -27,6 +27,7 @@ mod invoke;
 mod library;
 mod merge;
 mod metrics;
+mod named_files;
 mod names;
 mod packages;
 mod passes;

@@ -57,7 +57,7 @@ impl Graph<'_> {
     /// Returns an error if the profile is of another graph.
     pub fn add_to(&self, profile: &FunctionProfile, sums: &mut BTreeMap<u32, Sums>) -> Result<(), Error> {
         let begun = profile.block_counts();
-        let mut edges = profile.edges.iter();
+        let mut counts = profile.counts.edges().unwrap_or(&[]).iter();
         for ((block, parts), (&count, number)) in
             self.cfg.blocks.iter().zip(self.parts).zip(begun.iter().zip(0..))
         {
@@ -73,8 +73,8 @@ impl Graph<'_> {
             }
             let Some(last) = parts.last() else { return Err(Error::OtherCalls) };
             for number in 0..block.edges.len() {
-                let edge = edges.next().ok_or(Error::OtherCalls)?;
-                self.cross(last, number, edge.count, sums)?;
+                let &count = counts.next().ok_or(Error::OtherCalls)?;
+                self.cross(last, number, count, sums)?;
             }
         }
         Ok(())

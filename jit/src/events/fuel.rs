@@ -3,7 +3,7 @@
 //! Source: Wasmtime 48.0.8, `wasmtime-internal-cranelift`: `func_environ.rs` (`fuel_function_entry`, `fuel_before_op`,
 //! `fuel_after_op`, `fuel_check`, `pre_translate_bulk_op`, `before_unconditionally_trapping_memory_access`,
 //! `translate_module_startup` and what it calls); `wasmtime-environ`: `tunables.rs` (`default_operator_cost`,
-//! `VariableOperatorCost`); `wasmtime`: `runtime/instances/store_opaque.rs` (`get_fuel`, `set_fuel`, `refuel`).
+//! `VariableOperatorCost`); `wasmtime`: `runtime/store.rs` (`get_fuel`, `set_fuel`, `refuel`).
 //! Oracle: `bench-wasm/peers/tests/fuel.rs` states these rules as numbers and asks Wasmtime;
 //! `expected/fuel.tsv` beside the programs has Wasmtime's fuel of whole runs, which `spec-tests` compares.
 //!

@@ -12,15 +12,13 @@ use crate::cfg::End;
 /// end.
 pub(super) fn ways(function: &Profiled<'_>, block: u32) -> Option<(u64, u64)> {
     let is_branch = matches!(function.cfg.blocks[block as usize].how, End::Branch);
-    let mut counts = function.profile.out_edges(BlockId(block)).map(|(_, edge)| edge.count);
+    let edges = function.profile.out_edges(BlockId(block));
+    let mut counts = edges.filter_map(|(edge, _)| function.profile.edge_count(edge));
     is_branch.then(|| Some((counts.next()?, counts.next()?)))?
 }
 
 /// Adds the hints of a function whose edges were counted.
 pub(super) fn add(section: &mut MetadataSection, function: &Profiled<'_>, thresholds: Thresholds) {
-    if !function.profile.has_edge_counts() {
-        return;
-    }
     for (block, index) in function.cfg.blocks.iter().zip(0..) {
         let Some((held, failed)) = ways(function, index) else { continue };
         let reached = held.saturating_add(failed);

@@ -287,7 +287,7 @@ impl FunctionPlan {
         plan.count_rounds(&cfg, &mut loops, in_records);
         let prefixes = plan.paths().and_then(|paths| {
             let shape = cfg.shape();
-            Some(PrefixCounts::new(shape, paths, collection.earlier(func, shape)?.paths.as_ref()?))
+            Some(PrefixCounts::new(shape, paths, collection.earlier(func, shape)?.paths()?))
         });
         let events = match collection.events.is_empty() {
             true => None,

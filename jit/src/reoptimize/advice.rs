@@ -150,7 +150,7 @@ impl FunctionAdvice {
     fn new(function: &FunctionProfile) -> Option<FunctionAdvice> {
         let (counts, shape) = (function.edge_counts()?, function.cfg().ok()?);
         let hot = |path: &Path, count| hot_path(&shape, path, count);
-        let mut paths: Vec<HotPath> = match (&function.paths, function.path_numbering()) {
+        let mut paths: Vec<HotPath> = match (function.paths(), function.path_numbering()) {
             (Some(paths), Some(numbering)) => {
                 let finished = paths.finished.iter();
                 finished.filter_map(|path| hot(&numbering.path(path.id)?, path.count)).collect()

@@ -9,8 +9,8 @@ use wprof_jit::hints::{HintAccuracy, Thresholds, branch_hints, compilation_hints
 use wprof_jit::module::{ModuleInfo, parse};
 use wprof_jit::plan::{Collection, Expected, FunctionPlan, Instrumentation, Plan, SplitCfg, likely_edges};
 use wprof_profiler::{
-    BlockId, BlockProfile, CallRecord, Callee, CodeRange, ContextLog, EdgeKind, EdgeProfile, FunctionProfile,
-    Profile, Routine,
+    BlockId, BlockProfile, CallRecord, Callee, CodeRange, ContextLog, EdgeKind, EdgeProfile, FunctionCounts,
+    FunctionProfile, Profile, Routine,
 };
 
 /// `$choose` has an `if` and a `br_if`, `$main` calls it by index and through the table.
@@ -40,9 +40,9 @@ fn example() -> ModuleInfo {
 fn function(info: &ModuleInfo, index: u32, counts: &[u64]) -> FunctionProfile {
     let cfg = cfg::build(info, index).unwrap();
     let (shape, body) = (cfg.shape(), info.body(index));
-    let edges = shape.edges().zip(counts).map(|(edge, &count)| {
+    let edges = shape.edges().map(|edge| {
         let wprof_profiler::Edge { from, to } = shape.edge(edge);
-        EdgeProfile { from, to, kind: EdgeKind::Jump, count }
+        EdgeProfile { from, to, kind: EdgeKind::Jump }
     });
     let block = |block: &cfg::Block| BlockProfile {
         code: CodeRange { start: block.start, end: block.limit },
@@ -59,8 +59,7 @@ fn function(info: &ModuleInfo, index: u32, counts: &[u64]) -> FunctionProfile {
         edges: edges.collect(),
         exits: Vec::new(),
         cost: Default::default(),
-        only_blocks: None,
-        paths: None,
+        counts: FunctionCounts::Edges(counts.to_vec()),
     }
 }
 

@@ -153,7 +153,7 @@ impl Pair<'_> {
 
     pub(super) fn edges(&self) -> Vec<Change> {
         let counts = |function: Option<&FunctionProfile>| -> Vec<u64> {
-            function.map_or_else(Vec::new, |function| function.edges.iter().map(|edge| edge.count).collect())
+            function.and_then(|function| function.counts.edges()).map_or_else(Vec::new, <[u64]>::to_vec)
         };
         let (before, after) = (counts(self.before), counts(self.after));
         if self.has_one_shape() {

@@ -27,7 +27,7 @@ impl Sample {
     pub(super) fn new(profile: &Profile) -> Option<Self> {
         let is_drawn = |kind| matches!(kind, FigureKind::Sampled { .. } | FigureKind::Derived);
         profile.functions.iter().any(|function| is_drawn(function.kind)).then(|| {
-            let paths = profile.functions.iter().filter_map(|function| function.paths.as_ref());
+            let paths = profile.functions.iter().filter_map(|function| function.paths());
             let counts = paths.flat_map(|paths| &paths.finished).map(|path| path.count as f64);
             Self { bursts: profile.effective_bursts(), paths: counts.sum() }
         })

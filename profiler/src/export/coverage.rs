@@ -131,9 +131,9 @@ fn line_counts(function: &FunctionProfile, code: &CodeMap) -> BTreeMap<SourceLin
 
 fn add_branches(files: &mut BTreeMap<u32, FileCoverage>, function: &FunctionProfile, code: &CodeMap) {
     let mut ways: Vec<Vec<u64>> = vec![Vec::new(); function.blocks.len()];
-    for edge in &function.edges {
+    for (edge, count) in function.counted_edges() {
         if let Some(ways) = ways.get_mut(edge.from.index()) {
-            ways.push(edge.count);
+            ways.push(count);
         }
     }
     for (block, ways) in (0..).map(BlockId).zip(ways).filter(|(_, ways)| ways.len() > 1) {

@@ -37,7 +37,7 @@ fn paths(graphs: &Supergraphs, graph: &Supergraph) -> Option<Vec<PathShape>> {
         let named = pieces.map(|piece| (graphs.function_of(function, piece.frame), piece.block.0));
         Some(named.collect())
     };
-    let finished = graph.function.paths.iter().flat_map(|paths| &paths.finished);
+    let finished = graph.function.paths().into_iter().flat_map(|paths| &paths.finished);
     let path = |path: &crate::PathCount| {
         let blocks = pieces(&numbering, path.id)?;
         Some(PathShape { function, id: path.id, count: path.count, blocks })

@@ -12,7 +12,7 @@ use super::threads::ThreadShape;
 use super::time::TimeShape;
 use super::timeline::TimelineShape;
 use crate::{
-    BlockId, BlockProfile, BranchOutcome, CallTarget, CodeStats, Collector, CounterCosts, EdgeKind,
+    BlockId, BlockProfile, BranchOutcome, CallTarget, CodeStats, Collector, CounterCosts, EdgeId, EdgeKind,
     EdgeProfile, Ending, EventTotal, ExtendedPath, ExtendedProfile, FigureKind, FunctionProfile, HostCalls,
     LoopProfile, Metric, PathCount, PathOf, Profile, Run, SkippedBursts, UnfinishedExit, UnfinishedPath,
 };
@@ -251,7 +251,7 @@ impl<'a> FunctionShape<'a> {
     fn new(function: &'a FunctionProfile) -> Self {
         let figures = function.block_counts().into_iter().zip(function.block_ops());
         let blocks = function.blocks.iter().zip(figures);
-        let edges = function.edges.iter().zip(function.branch_probabilities());
+        let edges = (0..).map(EdgeId).zip(&function.edges).zip(function.branch_probabilities());
         Self {
             index: function.index,
             name: function.name.as_deref(),
@@ -298,11 +298,10 @@ struct EdgeShape {
 }
 
 impl EdgeShape {
-    fn new(function: &FunctionProfile, edge: &EdgeProfile, probability: Option<f64>) -> Self {
+    fn new(function: &FunctionProfile, (id, edge): (EdgeId, &EdgeProfile), probability: Option<f64>) -> Self {
         let (kind, case) = kind_name(edge.kind);
         let to = (edge.to != function.exit()).then_some(edge.to);
-        let count = function.has_edge_counts().then_some(edge.count);
-        Self { from: edge.from, to, kind, case, count, probability }
+        Self { from: edge.from, to, kind, case, count: function.edge_count(id), probability }
     }
 }
 
@@ -370,8 +369,7 @@ struct UnfinishedPathShape<'a> {
 impl<'a> PathsShape<'a> {
     /// Creates the shape of a function's paths, if they were counted and belong to it.
     fn new(function: &'a FunctionProfile) -> Option<Self> {
-        let (paths, cfg, numbering) =
-            (function.paths.as_ref()?, function.cfg().ok()?, function.path_numbering()?);
+        let (paths, cfg, numbering) = (function.paths()?, function.cfg().ok()?, function.path_numbering()?);
         let finished = |PathCount { id, count, metrics }: &'a PathCount| {
             let (id, count) = (*id, *count);
             let path = numbering.path(id)?;

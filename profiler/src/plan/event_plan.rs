@@ -178,6 +178,31 @@ impl EventTree {
         }
     }
 
+    /// Returns the reachable edges outside the tree, ascending, without the blocks with updates around them.
+    pub fn chords(&self) -> Vec<EdgeId> {
+        self.chords.iter().map(|(edge, _)| *edge).collect()
+    }
+
+    /// Restores a tree that was grown without exact blocks from its [`chords`](Self::chords); `None` if the other
+    /// reachable edges are no spanning tree.
+    pub fn of_chords(cfg: &Cfg, chords: &[EdgeId]) -> Option<Self> {
+        let search = DepthFirst::new(cfg);
+        let is_chord = |link: &Link| link.edge.is_some_and(|edge| chords.binary_search(&edge).is_ok());
+        let real = cfg.edges().filter(|&edge| search.is_reachable(cfg.edge(edge).from));
+        let links = real.chain([cfg.closing_edge()]).map(|edge| Link::real(cfg, edge));
+        let (chords_here, tree): (Vec<_>, Vec<_>) = links.partition(is_chord);
+        let (members, left_out) = kruskal(cfg, tree.into_iter().chain(chords_here));
+        let left_out: Vec<(EdgeId, Edge)> =
+            left_out.iter().filter_map(|link| Some((link.edge?, link.ends))).collect();
+        let is_its = left_out.iter().map(|(edge, _)| edge).eq(chords);
+        is_its.then(|| Self {
+            exit: cfg.block_count(),
+            hung: hang(cfg, &members),
+            chords: left_out,
+            around: Vec::new(),
+        })
+    }
+
     /// Plans the counting of one kind of events, given by edge, the closing edge last. Missing entries count as 0.
     pub fn plan(&self, events: &[u64]) -> EventPlan {
         let mut potentials = self.potentials(events);

@@ -117,7 +117,7 @@ impl<'a> MetricView<'a> {
         let mut spread = Spread::default();
         for function in &self.profile.functions {
             let (amount, ops) = (amount_in(function, self.column), function.ops());
-            let paths = function.paths.as_ref().map_or(0, |paths| paths.finished.len() as u64);
+            let paths = function.paths().map_or(0, |paths| paths.finished.len() as u64);
             spread.add(self.density(amount, ops), Group { members: 1, paths, ops, amount });
         }
         spread
@@ -125,6 +125,6 @@ impl<'a> MetricView<'a> {
 }
 
 fn amount_in(function: &FunctionProfile, column: usize) -> u64 {
-    let figures = function.paths.iter().flat_map(PathProfile::figures);
+    let figures = function.paths().into_iter().flat_map(PathProfile::figures);
     figures.filter_map(|figures| figures.get(column)).fold(0, |sum, amount| sum.saturating_add(*amount))
 }

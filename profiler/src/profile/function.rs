@@ -1,21 +1,22 @@
 //! The profile of one function.
 //!
-//! Input: the function's blocks, its edges with counts, and the frames that ended in mid-block. Output: calls, block
-//! counts, executed instructions, branch probabilities.
-//! Invariant: what can be derived is not stored. Where only blocks were counted, edge counts are unknown and are not
-//! invented. All functions are total: on contradictory counts the derived figures saturate instead of panicking.
+//! Input: the function's blocks and edges, what was counted of them, and the frames that ended in mid-block. Output:
+//! calls, block counts, executed instructions, branch probabilities.
+//! Invariant: what can be derived is not stored, but for the edges that paths cross. Where only blocks were counted,
+//! there are no edge counts. All functions are total: on contradictory counts the derived figures saturate instead of panicking.
 //! Source: Ball & Larus 1994, section 3.2. Oracle: `tests/it/profile.rs`.
 
 use serde::{Deserialize, Serialize};
 
+use super::FunctionCounts;
 use crate::counts::path_counts::{are_normal_exits, normalize_exits};
 use crate::{
-    BlockCounts, BlockId, Cfg, CfgError, CounterCost, CounterCosts, EdgeCounts, EdgeId, EdgeWeights,
-    FigureKind, PathProfile, PlacementCosts, UnfinishedExit,
+    BlockId, Cfg, CfgError, CounterCost, CounterCosts, EdgeCounts, EdgeId, EdgeWeights, FigureKind,
+    PathProfile, PlacementCosts, UnfinishedExit,
 };
 
 /// The profile of a function that ran.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionProfile {
     /// Index in the module.
     pub index: u32,
@@ -36,13 +37,8 @@ pub struct FunctionProfile {
     pub exits: Vec<UnfinishedExit>,
     /// Counters placed in the function, and how often they were incremented.
     pub cost: CounterCost,
-    /// Block counts, if only blocks were counted; the counts of `edges` are then 0 and meaningless. Stored
-    /// separately.
-    #[serde(skip)]
-    pub only_blocks: Option<BlockCounts>,
-    /// Paths, if they were counted; the edge counts then follow from them. Stored separately.
-    #[serde(skip)]
-    pub paths: Option<PathProfile>,
+    /// What was counted.
+    pub counts: FunctionCounts,
 }
 
 /// One basic block. Its count follows from the edge counts, if there are any.
@@ -54,8 +50,8 @@ pub struct BlockProfile {
     pub ops: u32,
 }
 
-/// One edge and its count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// One edge. Its count, if it is known, stands in [`FunctionCounts`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeProfile {
     /// The block that control leaves.
     pub from: BlockId,
@@ -63,8 +59,6 @@ pub struct EdgeProfile {
     pub to: BlockId,
     /// Why control takes the edge.
     pub kind: EdgeKind,
-    /// How often control took the edge.
-    pub count: u64,
 }
 
 /// A range of code offsets, end excluded.
@@ -119,36 +113,52 @@ impl FunctionProfile {
 
     /// Reports whether the edge counts are known.
     pub fn has_edge_counts(&self) -> bool {
-        self.only_blocks.is_none()
+        self.counts.edges().is_some()
+    }
+
+    /// Returns how often control took an edge; `None` if edges were not counted, or there is no such edge.
+    pub fn edge_count(&self, edge: EdgeId) -> Option<u64> {
+        self.counts.edges()?.get(edge.index()).copied()
+    }
+
+    /// Iterates over the edges with their counts; over none if edges were not counted.
+    pub fn counted_edges(&self) -> impl Iterator<Item = (&EdgeProfile, u64)> + Clone {
+        self.edges.iter().zip(self.counts.edges().unwrap_or(&[]).iter().copied())
+    }
+
+    /// Returns the paths, if they were counted.
+    pub fn paths(&self) -> Option<&PathProfile> {
+        self.counts.paths()
     }
 
     /// Returns the number of calls: every call returned or ended in the middle of a block. For samples with paths,
     /// returns the number of paths that began with a call, since other parts of the call may be outside the sample.
     /// Saturates.
     pub fn calls(&self) -> u64 {
-        if let Some(counts) = &self.only_blocks {
+        if let FunctionCounts::Blocks(counts) = &self.counts {
             return counts.entries;
         }
         if let Some(begun) = self.sampled_calls() {
             return begun;
         }
-        let returned = self.edges.iter().filter(|edge| edge.to == self.exit()).map(|edge| edge.count);
+        let returned =
+            self.counted_edges().filter(|(edge, _)| edge.to == self.exit()).map(|(_, count)| count);
         returned.chain(self.exits.iter().map(|exit| exit.count)).fold(0, u64::saturating_add)
     }
 
     fn sampled_calls(&self) -> Option<u64> {
         let is_sampled = matches!(self.kind, FigureKind::Sampled { .. } | FigureKind::Derived);
-        let paths = self.paths.as_ref().filter(|_| is_sampled)?;
+        let paths = self.paths().filter(|_| is_sampled)?;
         Some(paths.calls(&self.path_numbering()?))
     }
 
     /// Returns how often each block began: the sum of what left it and what ended in it. Saturates.
     pub fn block_counts(&self) -> Vec<u64> {
-        if let Some(counts) = &self.only_blocks {
+        if let FunctionCounts::Blocks(counts) = &self.counts {
             return counts.blocks.clone();
         }
         let mut counts = vec![0_u64; self.blocks.len()];
-        let left = self.edges.iter().map(|edge| (edge.from, edge.count));
+        let left = self.counted_edges().map(|(edge, count)| (edge.from, count));
         for (block, count) in left.chain(self.exits.iter().map(|exit| (exit.block, exit.count))) {
             if let Some(sum) = counts.get_mut(block.index()) {
                 *sum = sum.saturating_add(count);
@@ -159,9 +169,8 @@ impl FunctionProfile {
 
     /// Returns the counts of edges, blocks and calls, if edges were counted. Saturates.
     pub fn edge_counts(&self) -> Option<EdgeCounts> {
-        let edges = self.edges.iter().map(|edge| edge.count).collect();
-        let counts = || EdgeCounts { edges, blocks: self.block_counts(), entries: self.calls() };
-        self.has_edge_counts().then(counts)
+        let edges = self.counts.edges()?.to_vec();
+        Some(EdgeCounts { edges, blocks: self.block_counts(), entries: self.calls() })
     }
 
     /// Returns the executed instructions of each block: all of the block's instructions each time it began, minus
@@ -191,16 +200,18 @@ impl FunctionProfile {
     /// never left the block, or edges were not counted. Frames that ended in the block do not count.
     pub fn branch_probabilities(&self) -> Vec<Option<f64>> {
         let mut left = vec![0.0; self.blocks.len()];
-        for edge in &self.edges {
+        for (edge, count) in self.counted_edges() {
             if let Some(sum) = left.get_mut(edge.from.index()) {
-                *sum += edge.count as f64;
+                *sum += count as f64;
             }
         }
-        let share = |edge: &EdgeProfile| {
+        let share = |(edge, count): (&EdgeProfile, u64)| {
             let total = left.get(edge.from.index()).copied().unwrap_or(0.0);
-            (total > 0.0).then(|| edge.count as f64 / total)
+            (total > 0.0).then(|| count as f64 / total)
         };
-        self.edges.iter().map(share).collect()
+        let mut shares: Vec<_> = self.counted_edges().map(share).collect();
+        shares.resize(self.edges.len(), None);
+        shares
     }
 
     /// Iterates over the edges that leave a block.
@@ -222,9 +233,9 @@ impl FunctionProfile {
     /// Saturates.
     fn departures(&self) -> u64 {
         let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
-        match &self.only_blocks {
-            None => sum(&mut self.edges.iter().map(|edge| edge.count)),
-            Some(counts) => {
+        match &self.counts {
+            FunctionCounts::Edges(edges) | FunctionCounts::Paths(edges, _) => sum(&mut edges.iter().copied()),
+            FunctionCounts::Blocks(counts) => {
                 let ended = sum(&mut self.exits.iter().map(|exit| exit.count));
                 sum(&mut counts.blocks.iter().copied()).saturating_sub(ended)
             }
@@ -251,7 +262,7 @@ impl FunctionProfile {
     /// Sorts the exits and the paths, and merges duplicates.
     pub(super) fn normalize(&mut self) {
         normalize_exits(&mut self.exits);
-        self.paths.iter_mut().for_each(PathProfile::normalize);
+        self.counts.paths_mut().into_iter().for_each(PathProfile::normalize);
     }
 
     /// Reports whether the exits are sorted and merged as [`normalize`](Self::normalize) leaves them.

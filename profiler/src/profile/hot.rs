@@ -69,7 +69,7 @@ impl FunctionProfile {
             let blocks = loops.blocks(id).to_vec();
             let iterations = counts[found.header.index()];
             let back = loops.back_edges(&cfg, id);
-            let back = sum(&mut back.iter().map(|edge| self.edges[edge.index()].count));
+            let back = sum(&mut back.iter().map(|edge| self.edge_count(*edge).unwrap_or(0)));
             let ops = sum(&mut blocks.iter().map(|block| ops[block.index()]));
             let (header, depth) = (found.header, found.depth);
             LoopProfile {

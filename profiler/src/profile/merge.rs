@@ -6,7 +6,7 @@
 //! counts; on an error the receiver is unchanged.
 //! Oracle: the laws, and the profile of the concatenated logs, in `tests/it/merge.rs`.
 
-use super::{CodeStats, FunctionProfile, Profile, Supergraphs, event_total, thread};
+use super::{CodeStats, FunctionCounts, FunctionProfile, Profile, Supergraphs, event_total, thread};
 use crate::counts::metric;
 use crate::{BlockCounts, ContextTree, FigureKind, Metric};
 
@@ -161,7 +161,7 @@ impl Profile {
     fn with_metrics(&self, kept: &[Metric]) -> Vec<FunctionProfile> {
         let columns = metric::columns(&self.metrics, kept);
         let mut functions = self.functions.clone();
-        let paths = functions.iter_mut().filter_map(|function| function.paths.as_mut());
+        let paths = functions.iter_mut().filter_map(|function| function.counts.paths_mut());
         paths.for_each(|paths| paths.keep_columns(&columns));
         functions
     }
@@ -205,15 +205,7 @@ impl FunctionProfile {
         if !self.has_shape_of(other) {
             return Err(MergeError::OtherShape { index: self.index });
         }
-        let mut sum = self.clone();
-        for (edge, added) in sum.edges.iter_mut().zip(&other.edges) {
-            edge.count = edge.count.saturating_add(added.count);
-        }
-        if !self.has_edge_counts() || !other.has_edge_counts() {
-            sum.only_blocks = Some(self.counts_of_blocks().merged(&other.counts_of_blocks()));
-            sum.edges.iter_mut().for_each(|edge| edge.count = 0);
-        }
-        sum.paths = self.paths.as_ref().zip(other.paths.as_ref()).map(|(ours, theirs)| ours.merged(theirs));
+        let mut sum = Self { counts: self.merged_counts(other), ..self.clone() };
         sum.exits.extend_from_slice(&other.exits);
         sum.kind = self.kind.merged(other.kind);
         sum.cost.counters = self.cost.counters.max(other.cost.counters);
@@ -223,17 +215,28 @@ impl FunctionProfile {
         Ok(sum)
     }
 
+    /// Returns the sum of what both count: paths where both have them, blocks where one has nothing else.
+    fn merged_counts(&self, other: &Self) -> FunctionCounts {
+        let (Some(ours), Some(theirs)) = (self.counts.edges(), other.counts.edges()) else {
+            return FunctionCounts::Blocks(self.counts_of_blocks().merged(&other.counts_of_blocks()));
+        };
+        let edges = ours.iter().zip(theirs).map(|(count, added)| count.saturating_add(*added)).collect();
+        match self.paths().zip(other.paths()) {
+            Some((ours, theirs)) => FunctionCounts::Paths(edges, ours.merged(theirs)),
+            None => FunctionCounts::Edges(edges),
+        }
+    }
+
     fn counts_of_blocks(&self) -> BlockCounts {
         BlockCounts { blocks: self.block_counts(), entries: self.calls() }
     }
 
     /// Reports whether both describe the same blocks and edges.
     pub(super) fn has_shape_of(&self, other: &Self) -> bool {
-        let edge = |edge: &super::EdgeProfile| (edge.from, edge.to, edge.kind);
         self.fingerprint == other.fingerprint
             && self.code == other.code
             && self.blocks == other.blocks
-            && self.edges.iter().map(edge).eq(other.edges.iter().map(edge))
+            && self.edges == other.edges
     }
 }
 

@@ -148,7 +148,7 @@ impl PathProfile {
 impl FunctionProfile {
     /// Numbers the function's paths, if paths were counted and it has a valid graph.
     pub fn path_numbering(&self) -> Option<PathNumbering> {
-        self.paths.as_ref()?;
+        self.paths()?;
         Some(PathNumbering::new(&self.cfg().ok()?))
     }
 
@@ -156,7 +156,9 @@ impl FunctionProfile {
     pub fn paths_through(&self) -> Option<Vec<u64>> {
         let (cfg, numbering) = (self.cfg().ok()?, self.path_numbering()?);
         let mut through = vec![0; cfg.block_count()];
-        for path in self.paths.iter().flat_map(|paths| &paths.finished).filter_map(|p| numbering.path(p.id)) {
+        for path in
+            self.paths().into_iter().flat_map(|paths| &paths.finished).filter_map(|p| numbering.path(p.id))
+        {
             path.blocks(&cfg).iter().for_each(|block| through[block.index()] += 1);
         }
         Some(through)
@@ -166,7 +168,7 @@ impl FunctionProfile {
     /// if paths were not counted.
     pub fn metrics_through(&self) -> Option<Vec<Vec<u64>>> {
         let (cfg, numbering) = (self.cfg().ok()?, self.path_numbering()?);
-        let finished = &self.paths.as_ref()?.finished;
+        let finished = &self.paths()?.finished;
         let columns = finished.first().map_or(0, |path| path.metrics.len());
         let mut through = vec![vec![0_u64; cfg.block_count()]; columns];
         for (way, path) in finished.iter().filter_map(|path| Some((numbering.path(path.id)?, path))) {
@@ -180,21 +182,22 @@ impl FunctionProfile {
 
     /// Returns how often the path with this number finished; 0 also if paths were not counted.
     pub fn path_count(&self, id: u64) -> u64 {
-        let finished = self.paths.as_ref().map_or(&[][..], |paths| &paths.finished);
+        let finished = self.paths().map_or(&[][..], |paths| &paths.finished);
         let found = finished.binary_search_by_key(&id, |path| path.id);
         found.map_or(0, |position| finished[position].count)
     }
 
     /// Returns the numbers of the finished paths, most frequent first.
     pub fn paths_by_count(&self) -> Vec<u64> {
-        let mut finished = self.paths.as_ref().map_or(Vec::new(), |paths| paths.finished.clone());
+        let mut finished = self.paths().map_or(Vec::new(), |paths| paths.finished.clone());
         finished.sort_by_key(|path| std::cmp::Reverse(path.count));
         finished.iter().map(|path| path.id).collect()
     }
 
     /// Returns the finished paths with their costs, by number.
     pub(crate) fn path_costs(&self) -> Vec<HotPath> {
-        let (Some(paths), Some(numbering), Ok(cfg)) = (&self.paths, self.path_numbering(), self.cfg()) else {
+        let (Some(paths), Some(numbering), Ok(cfg)) = (self.paths(), self.path_numbering(), self.cfg())
+        else {
             return Vec::new();
         };
         let ops = |path: Path| -> u64 {

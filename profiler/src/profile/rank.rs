@@ -169,9 +169,9 @@ impl Predictor {
 fn predictors_of(profile: &Profile) -> BTreeSet<(u32, Predictor)> {
     let mut ran = BTreeSet::new();
     for function in &profile.functions {
-        let edges = function.edges.iter().zip(0..).filter(|(edge, _)| edge.count > 0);
+        let edges = function.counted_edges().zip(0..).filter(|((_, count), _)| *count > 0);
         ran.extend(edges.map(|(_, edge)| (function.index, Predictor::Edge(EdgeId(edge)))));
-        let paths = function.paths.iter();
+        let paths = function.paths().into_iter();
         let finished = paths.clone().flat_map(|paths| &paths.finished);
         ran.extend(finished.map(|path| (function.index, Predictor::Path(path.id))));
         let stopped = paths.flat_map(|paths| &paths.unfinished);

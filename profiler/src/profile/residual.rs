@@ -16,8 +16,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::{FunctionProfile, PathProfile, Profile};
-use crate::{Cfg, EdgeId, EdgeProfile, FigureKind, Path, PathCount, PathNumbering, UnfinishedPath};
+use super::{FunctionCounts, FunctionProfile, PathProfile, Profile};
+use crate::{Cfg, EdgeId, FigureKind, Path, PathCount, PathNumbering, UnfinishedPath};
 
 /// Why the residual of two profiles cannot be computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,7 +80,7 @@ pub struct Residual {
 impl Profile {
     /// Reports whether the paths of all functions that ran are known, and at least one function ran.
     pub fn has_paths(&self) -> bool {
-        !self.functions.is_empty() && self.functions.iter().all(|function| function.paths.is_some())
+        !self.functions.is_empty() && self.functions.iter().all(|function| function.paths().is_some())
     }
 
     /// Computes what ran in this profile and not in `tests`.
@@ -125,7 +125,7 @@ impl Profile {
 }
 
 fn different_paths(function: &FunctionProfile) -> u64 {
-    let paths = function.paths.as_ref();
+    let paths = function.paths();
     paths.map_or(0, |paths| (paths.finished.len() + paths.unfinished.len()) as u64)
 }
 
@@ -157,15 +157,15 @@ struct Comparison<'a> {
     numbering: PathNumbering,
     paths: &'a PathProfile,
     /// Paths and edges in the tests; none if no test called the function.
-    tests: Option<(&'a PathProfile, &'a [EdgeProfile])>,
+    tests: Option<(&'a PathProfile, &'a [u64])>,
 }
 
 impl<'a> Comparison<'a> {
     /// Pairs the profiles; `None` if the function has no graph or no paths, which does not occur in valid profiles
     /// with paths.
     fn new(field: &'a FunctionProfile, tests: Option<&'a FunctionProfile>) -> Option<Self> {
-        let (cfg, numbering, paths) = (field.cfg().ok()?, field.path_numbering()?, field.paths.as_ref()?);
-        let tests = tests.and_then(|tests| Some((tests.paths.as_ref()?, &*tests.edges)));
+        let (cfg, numbering, paths) = (field.cfg().ok()?, field.path_numbering()?, field.paths()?);
+        let tests = tests.and_then(|tests| Some((tests.paths()?, tests.counts.edges()?)));
         Some(Self { field, cfg, numbering, paths, tests })
     }
 
@@ -210,7 +210,7 @@ impl<'a> Comparison<'a> {
     }
 
     fn untested_path(&self, end: PathEnd, path: Path, count: u64, ops: u64) -> UntestedPath {
-        let crossed = |edge: &EdgeId| self.tests.is_some_and(|(_, edges)| edges[edge.index()].count > 0);
+        let crossed = |edge: &EdgeId| self.tests.is_some_and(|(_, edges)| edges[edge.index()] > 0);
         let new_edges = path.edges.iter().copied().filter(|edge| !crossed(edge)).collect();
         let function = self.field.index;
         UntestedPath { function, end, path, count, ops: ops.saturating_mul(count), new_edges }
@@ -221,7 +221,7 @@ impl FunctionProfile {
     /// Returns the function with only those of its paths that are in `residual`. The cost of counting them is
     /// unknown.
     fn only(&self, residual: &Residual) -> Option<Self> {
-        let mut paths = PathProfile { possible: self.paths.as_ref()?.possible, ..PathProfile::default() };
+        let mut paths = PathProfile { possible: self.paths()?.possible, ..PathProfile::default() };
         for path in residual.paths.iter().filter(|path| path.function == self.index) {
             match &path.end {
                 &PathEnd::Finished(id) => {
@@ -237,13 +237,13 @@ impl FunctionProfile {
     fn of_paths(&self, mut paths: PathProfile) -> Self {
         paths.normalize();
         let counts = self.cfg().ok().and_then(|cfg| paths.edge_counts(&cfg, &PathNumbering::new(&cfg)).ok());
-        let mut function = Self { kind: FigureKind::Selected, exits: paths.exits(), ..self.clone() };
-        function.cost = crate::CounterCost::default();
-        for (edge, count) in function.edges.iter_mut().zip(counts.into_iter().flat_map(|counts| counts.edges))
-        {
-            edge.count = count;
+        let edges = counts.map_or_else(|| vec![0; self.edges.len()], |counts| counts.edges);
+        Self {
+            kind: FigureKind::Selected,
+            exits: paths.exits(),
+            cost: crate::CounterCost::default(),
+            counts: FunctionCounts::Paths(edges, paths),
+            ..self.clone()
         }
-        function.paths = Some(paths);
-        function
     }
 }

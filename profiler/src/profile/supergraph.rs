@@ -140,7 +140,7 @@ impl Supergraph {
             !pieces.is_empty() && are_there && ops(pieces) == u64::from(block.ops)
         };
         self.pieces.len() == self.function.blocks.len()
-            && self.function.paths.is_some()
+            && self.function.paths().is_some()
             && blocks.into_iter().all(are_whole)
     }
 }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{FunctionProfile, Profile, SkippedBursts, Supergraphs, ThreadProfile};
+use super::{FunctionCounts, FunctionProfile, Profile, SkippedBursts, Supergraphs, ThreadProfile};
 use crate::limits::{MAX_ALL_PATH_STEPS, MAX_PATH_STEPS};
 use crate::{
     Accuracy, AllocationProfile, BlockCounts, BlockId, BranchOutcome, Callee, Cfg, CfgError, ContextTree,
@@ -46,8 +46,8 @@ pub enum InvalidProfile {
         /// The given block.
         block: BlockId,
     },
-    /// Block counts do not match the blocks, or exist beside edge counts.
-    #[error("function {index} has counts of other blocks, or of edges as well as of blocks")]
+    /// Counts do not match the blocks or the edges.
+    #[error("function {index} has counts of other blocks or other edges")]
     WrongCounts {
         /// Index of the function.
         index: u32,
@@ -128,7 +128,7 @@ impl Profile {
         let mut steps = MAX_ALL_PATH_STEPS;
         for function in self.functions.iter().chain(across.clone()) {
             sorted("unfinished exits", function.is_normal())?;
-            sorted("paths", function.paths.as_ref().is_none_or(PathProfile::is_normal))?;
+            sorted("paths", function.paths().is_none_or(PathProfile::is_normal))?;
             function.verify(&mut steps)?;
         }
         self.functions.iter().try_for_each(|function| function.verify_figures(self.metrics.len()))?;
@@ -167,7 +167,7 @@ impl Profile {
         for function in self.functions.iter().filter(|function| function.kind == FigureKind::Exact) {
             let index = function.index;
             let found = sums.remove(&index).unwrap_or_default();
-            let paths = function.paths.iter().flat_map(|paths| &paths.finished);
+            let paths = function.paths().into_iter().flat_map(|paths| &paths.finished);
             let expected: BTreeMap<u64, u64> = paths.map(|path| (path.id, path.count)).collect();
             let is_saturated = expected.values().chain(found.values()).any(|&count| count == u64::MAX);
             if found != expected && !is_saturated {
@@ -195,19 +195,19 @@ impl FunctionProfile {
                 return Err(InvalidProfile::BadExit { index, block: exit.block });
             }
         }
-        match &self.only_blocks {
-            None => self.verify_flow()?,
-            Some(counts) => self.verify_blocks(counts)?,
+        match &self.counts {
+            FunctionCounts::Edges(edges) | FunctionCounts::Paths(edges, _) => self.verify_flow(edges)?,
+            FunctionCounts::Blocks(counts) => self.verify_blocks(counts)?,
         }
-        match &self.paths {
-            Some(paths) => self.verify_paths(&cfg, paths, steps),
-            None if self.kind == FigureKind::Selected => Err(InvalidProfile::WrongPaths { index }),
-            None => Ok(()),
+        match &self.counts {
+            FunctionCounts::Paths(edges, paths) => self.verify_paths(&cfg, (edges, paths), steps),
+            _ if self.kind == FigureKind::Selected => Err(InvalidProfile::WrongPaths { index }),
+            _ => Ok(()),
         }
     }
 
     fn verify_figures(&self, metrics: usize) -> Result<(), InvalidProfile> {
-        let mut figures = self.paths.iter().flat_map(PathProfile::figures);
+        let mut figures = self.paths().into_iter().flat_map(PathProfile::figures);
         match figures.any(|figures| figures.len() != metrics) {
             true => Err(InvalidProfile::WrongFigures { index: self.index }),
             false => Ok(()),
@@ -215,7 +215,12 @@ impl FunctionProfile {
     }
 
     /// Checks that paths belong to the graph, and that exact ones match edges and exits, unless counts have saturated.
-    fn verify_paths(&self, cfg: &Cfg, paths: &PathProfile, steps: &mut usize) -> Result<(), InvalidProfile> {
+    fn verify_paths(
+        &self,
+        cfg: &Cfg,
+        (edges, paths): (&[u64], &PathProfile),
+        steps: &mut usize,
+    ) -> Result<(), InvalidProfile> {
         let index = self.index;
         let numbering = PathNumbering::new(cfg);
         let mut left = MAX_PATH_STEPS.min(*steps);
@@ -226,10 +231,9 @@ impl FunctionProfile {
         })?;
         *steps -= before - left;
         let saturated = paths.is_saturated() || counts.edges.contains(&u64::MAX);
-        let same_edges = counts.edges.iter().eq(self.edges.iter().map(|edge| &edge.count));
-        let agrees = same_edges && paths.exits() == self.exits;
+        let agrees = counts.edges == edges && paths.exits() == self.exits;
         let counted = [FigureKind::Exact, FigureKind::Selected].contains(&self.kind) && !saturated;
-        let fits = paths.possible == numbering.paths() && self.has_edge_counts() && (agrees || !counted);
+        let fits = paths.possible == numbering.paths() && (agrees || !counted);
         if fits { Ok(()) } else { Err(InvalidProfile::WrongPaths { index }) }
     }
 
@@ -237,7 +241,7 @@ impl FunctionProfile {
     /// as often as frames ended in it, and ENTRY as often as the function was called.
     fn verify_blocks(&self, counts: &BlockCounts) -> Result<(), InvalidProfile> {
         let index = self.index;
-        if counts.blocks.len() != self.blocks.len() || self.edges.iter().any(|edge| edge.count != 0) {
+        if counts.blocks.len() != self.blocks.len() {
             return Err(InvalidProfile::WrongCounts { index });
         }
         if self.kind != FigureKind::Exact || counts.blocks.contains(&u64::MAX) {
@@ -252,17 +256,19 @@ impl FunctionProfile {
         }
     }
 
-    /// Checks the flow law, for exact counts that have not saturated.
-    fn verify_flow(&self) -> Result<(), InvalidProfile> {
-        let mut counts =
-            self.edges.iter().map(|edge| edge.count).chain(self.exits.iter().map(|exit| exit.count));
+    /// Checks that each edge has a count, and the flow law, for exact counts that have not saturated.
+    fn verify_flow(&self, edges: &[u64]) -> Result<(), InvalidProfile> {
+        if edges.len() != self.edges.len() {
+            return Err(InvalidProfile::WrongCounts { index: self.index });
+        }
+        let mut counts = edges.iter().copied().chain(self.exits.iter().map(|exit| exit.count));
         if self.kind != FigureKind::Exact || counts.any(|count| count == u64::MAX) {
             return Ok(());
         }
         let mut excess = vec![0_i128; self.blocks.len() + 1];
-        for edge in &self.edges {
-            excess[edge.from.index()] -= i128::from(edge.count);
-            excess[edge.to.index()] += i128::from(edge.count);
+        for (edge, &count) in self.edges.iter().zip(edges) {
+            excess[edge.from.index()] -= i128::from(count);
+            excess[edge.to.index()] += i128::from(count);
         }
         for exit in &self.exits {
             excess[exit.block.index()] -= i128::from(exit.count);

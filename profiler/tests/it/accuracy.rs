@@ -126,7 +126,7 @@ fn skipped_bursts_cost_what_they_differ_from_the_sample() {
         profile.bursts = Some(begun);
         let all = 100_000.0 * profile.ops() as f64;
         profile.functions.iter_mut().for_each(|function| {
-            function.edges.iter_mut().for_each(|edge| edge.count *= 100_000);
+            function.counts.edges_mut().unwrap().iter_mut().for_each(|count| *count *= 100_000);
         });
         let of = |(function, share): (u32, f64)| SkippedIn {
             function,

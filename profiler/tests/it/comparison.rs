@@ -56,7 +56,12 @@ fn changes_add_up_to_the_totals() {
             assert_eq!((totals["instructions"], totals["calls"]), (ops, calls));
             assert_eq!(totals["host calls"], Change { before: 7, after: 7 });
             let edges = |profile: &Profile| -> u64 {
-                profile.functions.iter().flat_map(|function| &function.edges).map(|edge| edge.count).sum()
+                profile
+                    .functions
+                    .iter()
+                    .flat_map(|function| function.counted_edges())
+                    .map(|(_, count)| count)
+                    .sum()
             };
             let edges = Change { before: edges(before), after: edges(after) };
             assert_eq!(sum(comparison.edges().into_iter()), edges);

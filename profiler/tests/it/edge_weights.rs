@@ -2,8 +2,8 @@
 
 use wprof_profiler::{
     BlockCounts, BlockId, BlockProfile, Cfg, CodeRange, CounterCost, DepthFirst, EdgeCounts, EdgeId,
-    EdgeKind, EdgeProfile, EdgeWeights, FigureKind, FunctionProfile, Loops, PlacementCosts, Profile,
-    UnfinishedExit,
+    EdgeKind, EdgeProfile, EdgeWeights, FigureKind, FunctionCounts, FunctionProfile, Loops, PlacementCosts,
+    Profile, UnfinishedExit,
 };
 
 use crate::random_cfg::{for_random_cfgs, for_structured_cfgs};
@@ -142,12 +142,7 @@ fn given_weights_are_brought_into_range() {
 fn a_profile_gives_the_weights_of_its_counts_to_its_own_graph_only() {
     let cfg = Cfg::from_pairs(2, &[(0, 1), (0, 2), (1, 2)]).unwrap();
     let code = CodeRange::default();
-    let edge = |e: EdgeId, count| EdgeProfile {
-        from: cfg.edge(e).from,
-        to: cfg.edge(e).to,
-        kind: EdgeKind::Jump,
-        count,
-    };
+    let edge = |e: EdgeId| EdgeProfile { from: cfg.edge(e).from, to: cfg.edge(e).to, kind: EdgeKind::Jump };
     let exit = UnfinishedExit { block: BlockId(1), offset: 0, ops_executed: 0, count: 2 };
     let profile = FunctionProfile {
         index: 0,
@@ -156,11 +151,10 @@ fn a_profile_gives_the_weights_of_its_counts_to_its_own_graph_only() {
         fingerprint: cfg.fingerprint(),
         kind: FigureKind::Exact,
         blocks: vec![BlockProfile { code, ops: 0 }; 2],
-        edges: cfg.edges().zip([5, 1, 3]).map(|(e, count)| edge(e, count)).collect(),
+        edges: cfg.edges().map(edge).collect(),
         exits: vec![exit],
         cost: CounterCost::default(),
-        only_blocks: None,
-        paths: None,
+        counts: FunctionCounts::Edges(vec![5, 1, 3]),
     };
     let counts = EdgeCounts { edges: vec![5, 1, 3], blocks: vec![6, 5], entries: 6 };
     assert_eq!(profile.edge_counts().as_ref(), Some(&counts));
@@ -171,7 +165,7 @@ fn a_profile_gives_the_weights_of_its_counts_to_its_own_graph_only() {
     let other = Cfg::from_pairs(2, &[(0, 1), (0, 1), (1, 2)]).unwrap();
     assert_eq!(EdgeWeights::of_profile(&other, &profile), None);
     let blocks = BlockCounts { blocks: vec![6, 5], entries: 6 };
-    let unknown = FunctionProfile { only_blocks: Some(blocks), ..profile.clone() };
+    let unknown = FunctionProfile { counts: FunctionCounts::Blocks(blocks), ..profile.clone() };
     assert_eq!(EdgeWeights::of_profile(&cfg, &unknown), None);
     assert_eq!(unknown.placement_costs(), Ok(PlacementCosts::default()));
     let lying = FunctionProfile { edges: vec![], ..profile.clone() };

@@ -516,3 +516,20 @@ fn of_equal_edges_the_critical_one_needs_no_increment() {
     assert!(cfg.is_critical(EdgeId(3)) && amount(&plan.increments, EdgeId(3)).is_none());
     assert_eq!(plan.increments.len(), 2);
 }
+
+#[test]
+fn a_tree_is_restored_from_its_chords_and_from_nothing_else() {
+    for_random_cfgs(|cfg, rng| {
+        let tree = EventTree::new(cfg, &random_weights(cfg, rng), &[]);
+        let (chords, events) = (tree.chords(), random_events(cfg, rng));
+        let restored = EventTree::of_chords(cfg, &chords).expect("it is a tree");
+        assert_eq!(restored.chords(), chords);
+        let (found, expected) = (restored.plan(&events), tree.plan(&events));
+        assert_eq!((found.increments, found.queries), (expected.increments, expected.queries));
+        if let [_, fewer @ ..] = &chords[..] {
+            assert!(EventTree::of_chords(cfg, fewer).is_none(), "a circle is no tree");
+        }
+        let all: Vec<EdgeId> = cfg.closed_edges().collect();
+        assert!(EventTree::of_chords(cfg, &all).is_none(), "a tree has edges");
+    });
+}

@@ -16,7 +16,7 @@ use wprof_profiler::export::{
     write_differential_flamegraph, write_firefox, write_flamegraph, write_folded, write_lcov, write_pprof,
     write_speedscope,
 };
-use wprof_profiler::{BlockId, Callee, CodeRange, CodeVersion, EdgeProfile, FunctionProfile, Profile};
+use wprof_profiler::{BlockId, Callee, CodeRange, CodeVersion, FunctionCounts, FunctionProfile, Profile};
 
 use crate::profile::{example_with_trap, profile_of, without_edges};
 use crate::rng::Rng;
@@ -43,11 +43,10 @@ fn code_map(profile: &Profile) -> CodeMap {
 fn example() -> (Profile, CodeMap) {
     let mut profile = example_with_trap();
     let mut code = code_map(&profile);
-    let edges = profile.functions[0].edges.iter().map(|edge| EdgeProfile { count: 0, ..*edge });
     let idle = FunctionProfile {
         index: 3,
         name: None,
-        edges: edges.collect(),
+        counts: FunctionCounts::Edges(vec![0; profile.functions[0].edges.len()]),
         exits: Vec::new(),
         ..profile.functions[0].clone()
     };
@@ -406,7 +405,7 @@ fn branch_counts(profile: &Profile) -> u64 {
     let of = |function: &FunctionProfile| -> u64 {
         let is_branch =
             |from: BlockId| function.out_edges(from).count() > 1 && function.blocks[from.index()].ops > 0;
-        function.edges.iter().filter(|edge| is_branch(edge.from)).map(|edge| edge.count).sum()
+        function.counted_edges().filter(|(edge, _)| is_branch(edge.from)).map(|(_, count)| count).sum()
     };
     profile.functions.iter().map(of).sum()
 }

@@ -1,6 +1,6 @@
 //! The laws of merging, and merging against the concatenated log.
 
-use wprof_profiler::{FigureKind, MergeError, Profile, Rate, SkippedBursts, SkippedIn};
+use wprof_profiler::{EdgeId, FigureKind, MergeError, Profile, Rate, SkippedBursts, SkippedIn};
 
 use crate::profile::{events, example, example_with_trap, host_calls, profile_of, without_edges};
 use crate::rng::Rng;
@@ -123,17 +123,17 @@ fn events_that_one_run_did_not_count_have_no_total() {
 #[test]
 fn sums_saturate_and_stay_valid() {
     let mut large = example_with_trap();
-    for count in large.functions[0].edges.iter_mut().map(|edge| &mut edge.count) {
+    for count in large.functions[0].counts.edges_mut().unwrap() {
         *count = count.saturating_mul(u64::MAX / 3);
     }
     large.functions[0].exits[0].count = u64::MAX / 3;
     large.functions[0].kind = FigureKind::Exact;
     let large = {
-        large.functions[0].edges[0].count = u64::MAX;
+        large.functions[0].counts.edges_mut().unwrap()[0] = u64::MAX;
         large
     };
     let both = sum(&large, &large);
-    assert_eq!(both.functions[0].edges[0].count, u64::MAX);
+    assert_eq!(both.functions[0].edge_count(EdgeId(0)), Some(u64::MAX));
     assert_eq!(both.ops(), u64::MAX);
 }
 

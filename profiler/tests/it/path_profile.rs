@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use wprof_profiler::{
     BlockId, BlockProfile, Cfg, CodeRange, CounterCost, EdgeKind, EdgeProfile, EdgeWeights, FigureKind,
-    FileError, FunctionProfile, InvalidProfile, Metric, PathCount, PathPlan, PathProfile, Profile,
-    UnfinishedExit, UnfinishedPath,
+    FileError, FunctionCounts, FunctionProfile, InvalidProfile, Metric, PathCount, PathPlan, PathProfile,
+    Profile, UnfinishedExit, UnfinishedPath,
 };
 
 use crate::path_plan::{Walk, drive, split, walk};
@@ -37,6 +37,11 @@ pub fn paths_of(cfg: &Cfg, plan: &PathPlan, walks: &[Walk]) -> PathProfile {
     }
 }
 
+/// Leaves the counts of edges alone.
+pub fn forget_paths(function: &mut FunctionProfile) {
+    function.counts = function.counts.clone().without_paths();
+}
+
 /// The profile of one function that was called so.
 pub fn profile_of(cfg: &Cfg, walks: &[Walk]) -> Profile {
     let plan = PathPlan::new(cfg, &EdgeWeights::estimate(cfg));
@@ -44,7 +49,7 @@ pub fn profile_of(cfg: &Cfg, walks: &[Walk]) -> Profile {
     let counts = paths.edge_counts(cfg, &plan.numbering).unwrap();
     let edges = cfg.edges().map(|edge| {
         let ends = cfg.edge(edge);
-        EdgeProfile { from: ends.from, to: ends.to, kind: EdgeKind::Jump, count: counts.edges[edge.index()] }
+        EdgeProfile { from: ends.from, to: ends.to, kind: EdgeKind::Jump }
     });
     let block = |block: BlockId| {
         let code = CodeRange { start: 10 * block.0, end: 10 * block.0 + 10 };
@@ -60,8 +65,7 @@ pub fn profile_of(cfg: &Cfg, walks: &[Walk]) -> Profile {
         edges: edges.collect(),
         exits: paths.unfinished.iter().map(|path| path.exit).collect(),
         cost: CounterCost::default(),
-        only_blocks: None,
-        paths: Some(paths),
+        counts: FunctionCounts::Paths(counts.edges, paths),
     };
     let metrics = vec![Metric { name: "m".into(), taken_off: 1 }];
     let mut profile = Profile { functions: vec![function], metrics, ..Profile::default() };
@@ -88,7 +92,7 @@ pub fn measured_profile(calls: &[&[u32]], amounts: [u64; 4]) -> Profile {
     let mut profile = profile_of(&cfg, &walks);
     profile.metrics[0].taken_off = 0;
     profile.functions[0].blocks.iter_mut().for_each(|block| block.ops = 3);
-    let paths = profile.functions[0].paths.as_mut().unwrap();
+    let paths = profile.functions[0].counts.paths_mut().unwrap();
     paths.finished.iter_mut().zip(amounts).for_each(|(path, amount)| path.metrics = vec![amount]);
     profile
 }
@@ -98,7 +102,7 @@ fn the_sum_has_the_metrics_that_both_have() {
     for_random_profiles(|_, _, [first, second]| {
         let mut more = second.clone();
         more.metrics.insert(0, Metric { name: "a".into(), taken_off: 0 });
-        let paths = more.functions[0].paths.as_mut().unwrap();
+        let paths = more.functions[0].counts.paths_mut().unwrap();
         paths.finished.iter_mut().for_each(|path| path.metrics.insert(0, 5));
         paths.unfinished.iter_mut().for_each(|path| path.metrics.insert(0, 5));
         more.verify().unwrap();
@@ -133,9 +137,9 @@ fn the_sum_of_two_profiles_is_that_of_both_logs() {
         sum.verify().unwrap();
         assert_eq!(sum.functions, profile_of(cfg, &both).functions);
         let mut without = second.clone();
-        without.functions[0].paths = None;
+        forget_paths(&mut without.functions[0]);
         without.merge(&first).unwrap();
-        assert_eq!(without.functions[0].paths, None, "who did not count paths has not counted none");
+        assert_eq!(without.functions[0].paths(), None, "who did not count paths has not counted none");
     });
 }
 
@@ -170,7 +174,7 @@ fn paths_that_contradict_the_edges_are_refused() {
     profile.verify().unwrap();
     let refused = |change: fn(&mut PathProfile)| {
         let mut wrong = profile.clone();
-        change(wrong.functions[0].paths.as_mut().unwrap());
+        change(wrong.functions[0].counts.paths_mut().unwrap());
         assert!(matches!(wrong.to_bytes(), Err(FileError::Invalid(_))));
         wrong.verify().unwrap_err()
     };

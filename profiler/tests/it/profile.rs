@@ -2,8 +2,8 @@
 
 use wprof_profiler::{
     Accuracy, BlockCounts, BlockId, BlockProfile, CodeRange, CodeStats, CounterCost, EdgeKind, EdgeProfile,
-    Ending, EventTotal, FigureKind, FunctionProfile, HostCalls, InvalidProfile, Profile, Rate, Run,
-    UnfinishedExit, propagate,
+    Ending, EventTotal, FigureKind, FunctionCounts, FunctionProfile, HostCalls, InvalidProfile, Profile,
+    Rate, Run, UnfinishedExit, propagate,
 };
 
 use crate::edge_weights::figure_one;
@@ -72,12 +72,7 @@ fn function_profile(function: &Function, index: usize, run: &walk::Run) -> Funct
     };
     let edge = |edge: wprof_profiler::EdgeId| {
         let ends = function.cfg.edge(edge);
-        EdgeProfile {
-            from: ends.from,
-            to: ends.to,
-            kind: EdgeKind::Case(edge.0),
-            count: counts.edges[edge.index()],
-        }
+        EdgeProfile { from: ends.from, to: ends.to, kind: EdgeKind::Case(edge.0) }
     };
     let unfinished = run.unfinished.iter().filter(|frame| frame.function == index);
     let exit = |frame: &walk::Frame| {
@@ -99,8 +94,7 @@ fn function_profile(function: &Function, index: usize, run: &walk::Run) -> Funct
         edges: function.cfg.edges().map(edge).collect(),
         exits: unfinished.map(exit).collect(),
         cost: CounterCost { counters: counters.len() as u64, increments: counters.iter().sum() },
-        only_blocks: None,
-        paths: None,
+        counts: FunctionCounts::Edges(counts.edges),
     }
 }
 
@@ -143,8 +137,7 @@ pub fn without_edges(profile: &Profile) -> Profile {
     let mut profile = profile.clone();
     for function in &mut profile.functions {
         let (blocks, entries) = (function.block_counts(), function.calls());
-        function.only_blocks = Some(BlockCounts { blocks, entries });
-        function.edges.iter_mut().for_each(|edge| edge.count = 0);
+        function.counts = FunctionCounts::Blocks(BlockCounts { blocks, entries });
     }
     profile.verify().unwrap();
     profile
@@ -199,8 +192,9 @@ fn loops_have_the_rounds_of_the_log() {
                 let ops = found.blocks.iter().map(|&block| run.count(Event::Op(index, block)));
                 assert_eq!(found.ops, ops.sum::<u64>());
                 let inside = |block: BlockId| found.blocks.contains(&block);
-                let again = function.edges.iter().filter(|edge| edge.to == found.header && inside(edge.from));
-                let again: u64 = again.map(|edge| edge.count).sum();
+                let edges = function.counted_edges();
+                let again = edges.filter(|(edge, _)| edge.to == found.header && inside(edge.from));
+                let again: u64 = again.map(|(_, count)| count).sum();
                 assert_eq!(found.entries, Some(found.iterations - again));
             }
         }
@@ -240,7 +234,7 @@ pub fn example() -> Profile {
     let counts = [3, 0, 2, 1, 2, 1, 1, 2, 2];
     let edge = |edge: wprof_profiler::EdgeId| {
         let ends = cfg.edge(edge);
-        EdgeProfile { from: ends.from, to: ends.to, kind: kinds[edge.index()], count: counts[edge.index()] }
+        EdgeProfile { from: ends.from, to: ends.to, kind: kinds[edge.index()] }
     };
     let block =
         |block: u32| BlockProfile { code: CodeRange { start: 10 * block, end: 10 * block + 10 }, ops: 4 };
@@ -254,8 +248,7 @@ pub fn example() -> Profile {
         edges: cfg.edges().map(edge).collect(),
         exits: Vec::new(),
         cost: CounterCost { counters: 4, increments: 4 },
-        only_blocks: None,
-        paths: None,
+        counts: FunctionCounts::Edges(counts.to_vec()),
     };
     Profile {
         program: "figure-one.wasm".to_owned(),
@@ -286,7 +279,7 @@ pub fn example() -> Profile {
 pub fn example_with_trap() -> Profile {
     let mut profile = example();
     let function = &mut profile.functions[0];
-    function.edges[0].count += 1;
+    function.counts.edges_mut().unwrap()[0] += 1;
     function.exits.push(UnfinishedExit { block: BlockId(1), offset: 13, ops_executed: 1, count: 1 });
     profile.contexts = Some(crate::contexts::example());
     profile.verify().unwrap();
@@ -330,9 +323,13 @@ fn what_contradicts_itself_is_found() {
         broken(|p| p.functions[0].exits[0].block = BlockId(6)),
         InvalidProfile::BadExit { index, block: BlockId(6) }
     );
+    assert_eq!(
+        broken(|p| p.functions[0].counts.edges_mut().unwrap().push(0)),
+        InvalidProfile::WrongCounts { index }
+    );
     // All but edge 1, which alone is a whole call: from ENTRY to EXIT.
     for edge in [0, 2, 3, 4, 5, 6, 7, 8] {
-        let found = broken(|p| p.functions[0].edges[edge].count += 1);
+        let found = broken(|p| p.functions[0].counts.edges_mut().unwrap()[edge] += 1);
         assert!(matches!(found, InvalidProfile::Imbalance { .. }));
     }
     // A call that never ended: one more left ENTRY than came to it.
@@ -356,15 +353,14 @@ fn what_contradicts_itself_is_found() {
 fn counts_of_blocks_that_contradict_themselves_are_found() {
     let broken = |damage: fn(&mut FunctionProfile, &mut BlockCounts)| {
         let mut profile = without_edges(&example_with_trap());
-        let mut counts = profile.functions[0].only_blocks.take().unwrap();
+        let mut counts = profile.functions[0].counts.blocks().cloned().unwrap();
         damage(&mut profile.functions[0], &mut counts);
-        profile.functions[0].only_blocks = Some(counts);
+        profile.functions[0].counts = FunctionCounts::Blocks(counts);
         profile.verify().unwrap_err()
     };
     let index = 2;
     let imbalance = |block| InvalidProfile::Imbalance { index, block: BlockId(block) };
     assert_eq!(broken(|_, counts| counts.blocks.push(0)), InvalidProfile::WrongCounts { index });
-    assert_eq!(broken(|function, _| function.edges[2].count = 1), InvalidProfile::WrongCounts { index });
     assert_eq!(broken(|function, _| function.exits[0].count = 5), imbalance(1));
     assert_eq!(broken(|_, counts| counts.entries = 5), imbalance(0));
 }
@@ -372,7 +368,7 @@ fn counts_of_blocks_that_contradict_themselves_are_found() {
 #[test]
 fn sampled_counts_need_not_balance() {
     let mut profile = example();
-    profile.functions[0].edges[0].count += 1;
+    profile.functions[0].counts.edges_mut().unwrap()[0] += 1;
     assert!(profile.verify().is_err());
     profile.functions[0].kind = FigureKind::Sampled { rate: Rate { counted: 1, of: 100 } };
     assert_eq!(profile.verify(), Ok(()));
@@ -383,8 +379,8 @@ fn sampled_counts_need_not_balance() {
 fn figures_of_nonsense_do_not_panic() {
     let mut profile = example_with_trap();
     let function = &mut profile.functions[0];
-    function.edges[0] =
-        EdgeProfile { from: BlockId(90), to: BlockId(91), kind: EdgeKind::Jump, count: u64::MAX };
+    function.edges[0] = EdgeProfile { from: BlockId(90), to: BlockId(91), kind: EdgeKind::Jump };
+    function.counts.edges_mut().unwrap()[0] = u64::MAX;
     function.exits.push(UnfinishedExit {
         block: BlockId(77),
         offset: 0,

@@ -7,7 +7,7 @@ use wprof_profiler::{
 };
 
 use crate::path_plan::{Walk, split};
-use crate::path_profile::{for_random_profiles, profile_of};
+use crate::path_profile::{for_random_profiles, forget_paths, profile_of};
 
 /// Everything that the tests took: whole paths, and the beginnings of all paths.
 struct Tested {
@@ -94,7 +94,7 @@ fn what_tests_ran_is_tested_and_what_a_function_ran_that_none_called_is_not() {
         let mut elsewhere = suite.clone();
         elsewhere.functions[0].index = 5;
         let residual = ran.residual(&elsewhere).unwrap();
-        let paths = ran.functions[0].paths.as_ref().unwrap();
+        let paths = ran.functions[0].paths().unwrap();
         assert_eq!(residual.ran, Some(residual.paths.len() as u64));
         assert_eq!(residual.paths.len(), paths.finished.len() + paths.unfinished.len());
         assert_eq!(residual.beyond_edges, 0, "the call itself is new");
@@ -114,13 +114,13 @@ fn profiles_that_do_not_fit_are_refused() {
     };
     assert_eq!(refused(|tests| tests.module_hash[0] = 1), ResidualError::OtherModule);
     assert_eq!(refused(|tests| tests.functions[0].fingerprint = 1), ResidualError::OtherShape { index: 4 });
-    assert_eq!(refused(|tests| tests.functions[0].paths = None), ResidualError::NoPaths);
+    assert_eq!(refused(|tests| forget_paths(&mut tests.functions[0])), ResidualError::NoPaths);
     let mut without = profile.clone();
-    without.functions[0].paths = None;
+    forget_paths(&mut without.functions[0]);
     assert_eq!(without.residual(&profile), Err(ResidualError::NoPaths));
     let selected = profile.only(&profile.residual(&empty(&profile)).unwrap());
     let mut wrong = selected.clone();
-    wrong.functions[0].paths = None;
+    forget_paths(&mut wrong.functions[0]);
     assert!(wrong.verify().is_err() && selected.verify().is_ok());
     let mut sum = selected.clone();
     assert_eq!(sum.merge(&profile), Ok::<(), MergeError>(()));

@@ -2,7 +2,7 @@
 
 use wprof_profiler::{
     BlockId, BlockProfile, Cfg, CodeRange, Comparison, CounterCost, EdgeKind, EdgeProfile, FigureKind,
-    FunctionProfile, PathCount, PathProfile, Profile, Rate, Shares,
+    FunctionCounts, FunctionProfile, PathCount, PathProfile, Profile, Rate, Shares,
 };
 
 use crate::rng::Rng;
@@ -20,15 +20,17 @@ fn function(index: u32, ops: u32, count: u64) -> FunctionProfile {
         fingerprint: cfg.fingerprint(),
         kind: FigureKind::Sampled { rate: Rate { counted: 1, of: 100 } },
         blocks: vec![BlockProfile { code: CodeRange::default(), ops }],
-        edges: vec![EdgeProfile { from: BlockId(0), to: BlockId(1), kind: EdgeKind::Return, count }],
+        edges: vec![EdgeProfile { from: BlockId(0), to: BlockId(1), kind: EdgeKind::Return }],
         exits: Vec::new(),
         cost: CounterCost::default(),
-        only_blocks: None,
-        paths: Some(PathProfile {
-            possible: 1,
-            finished: vec![PathCount { id: 0, count, metrics: Vec::new() }],
-            unfinished: Vec::new(),
-        }),
+        counts: FunctionCounts::Paths(
+            vec![count],
+            PathProfile {
+                possible: 1,
+                finished: vec![PathCount { id: 0, count, metrics: Vec::new() }],
+                unfinished: Vec::new(),
+            },
+        ),
     }
 }
 
@@ -97,7 +99,7 @@ fn figures_are_scaled_up_to_the_whole_run() {
     exact.functions = sampled.functions.clone();
     for function in &mut exact.functions {
         function.kind = FigureKind::Exact;
-        function.edges[0].count *= 100;
+        function.counts.edges_mut().unwrap()[0] *= 100;
     }
     let comparison = Comparison::new(&sampled, &exact);
     assert!(comparison.functions().iter().all(|function| function.ops.delta() == 0));

@@ -157,7 +157,7 @@ impl<'a> Details<'a> {
     /// Describes a function of the view's profile, whose code `code` contains if the module is available;
     /// `map` has the module's lines.
     pub fn new(view: &View<'_>, function: &FunctionProfile, (code, map): (&'a Code, &CodeMap)) -> Self {
-        let paths_in_all = function.paths.as_ref().map(|paths| paths.finished.len());
+        let paths_in_all = function.paths().map(|paths| paths.finished.len());
         Self {
             index: function.index,
             blocks: Blocks::new(function),
@@ -189,12 +189,11 @@ impl Blocks {
 impl Edges {
     fn new(function: &FunctionProfile) -> Self {
         let edges = &function.edges;
-        let count = || edges.iter().map(|edge| edge.count).collect();
         Self {
             from: edges.iter().map(|edge| edge.from.0).collect(),
             to: edges.iter().map(|edge| edge.to.0).collect(),
             way: edges.iter().map(|edge| way(edge.kind)).collect(),
-            count: function.has_edge_counts().then(count),
+            count: function.counts.edges().map(<[u64]>::to_vec),
         }
     }
 }
@@ -233,7 +232,7 @@ fn loops(function: &FunctionProfile) -> Vec<Loop> {
 
 /// Returns the paths with the most instructions, if paths were counted.
 fn paths(view: &View<'_>, function: &FunctionProfile, map: &CodeMap) -> Option<Vec<PathShape>> {
-    let (numbering, finished) = (function.path_numbering()?, &function.paths.as_ref()?.finished);
+    let (numbering, finished) = (function.path_numbering()?, &function.paths()?.finished);
     let mut found: Vec<(u64, &PathCount, Path)> = finished
         .iter()
         .filter_map(|count| {
@@ -254,7 +253,7 @@ fn ops(function: &FunctionProfile, path: &Path) -> u64 {
 }
 
 fn through(function: &FunctionProfile) -> Vec<Through> {
-    let finished = function.paths.iter().flat_map(|paths| &paths.finished);
+    let finished = function.paths().into_iter().flat_map(|paths| &paths.finished);
     let total = |metric: usize| {
         finished.clone().fold(0, |sum: u64, path: &PathCount| sum.saturating_add(path.metrics[metric]))
     };

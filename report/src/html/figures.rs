@@ -110,7 +110,7 @@ fn in_contexts(tree: &ContextTree, weights: &ContextWeights) -> Figure {
 }
 
 fn along_paths(function: &FunctionProfile, column: usize) -> u64 {
-    let Some(PathProfile { finished, unfinished, .. }) = &function.paths else { return 0 };
+    let Some(PathProfile { finished, unfinished, .. }) = function.paths() else { return 0 };
     let finished = finished.iter().map(|path| &path.metrics);
     let all = finished.chain(unfinished.iter().map(|path| &path.metrics));
     all.filter_map(|figures| figures.get(column)).fold(0, |sum, amount| sum.saturating_add(*amount))

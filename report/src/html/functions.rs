@@ -96,7 +96,7 @@ impl Functions {
         self.blocks.push(counts.len());
         self.covered.push(counts.iter().filter(|&&count| count > 0).count());
         if let Some(all) = &mut self.paths {
-            all.push(function.and_then(|found| found.paths.as_ref()).map_or(0, |paths| paths.finished.len()));
+            all.push(function.and_then(|found| found.paths()).map_or(0, |paths| paths.finished.len()));
         }
     }
 }

@@ -144,8 +144,8 @@ struct Writer<'a, 'p> {
     ops: Vec<u64>,
     /// The number of instructions executed in the whole function.
     all_ops: u64,
-    /// The edges out of each block.
-    ways: Vec<Vec<&'a EdgeProfile>>,
+    /// The edges out of each block, with their counts.
+    ways: Vec<Vec<(&'a EdgeProfile, u64)>>,
     /// The sampled time, if there is any.
     time: Option<FunctionTime>,
     is_counted: bool,
@@ -351,22 +351,22 @@ impl<'a, 'p> Writer<'a, 'p> {
 
     /// Writes the edges of a block, unless its only edge leads to the next block, or edges were not counted.
     fn edges(&mut self, block: usize) {
-        if !self.function.has_edge_counts() || !self.is_counted {
+        if !self.is_counted {
             return;
         }
         let edges = std::mem::take(&mut self.ways[block]);
-        if let [only] = edges[..]
+        if let [(only, _)] = edges[..]
             && only.to == BlockId::new(block + 1)
         {
             return;
         }
-        let left = edges.iter().map(|edge| edge.count).fold(0, u64::saturating_add);
-        for edge in edges {
-            let ink = if edge.count == 0 { Ink::Faint } else { Ink::Plain };
+        let left = edges.iter().map(|(_, count)| *count).fold(0, u64::saturating_add);
+        for (edge, count) in edges {
+            let ink = if count == 0 { Ink::Faint } else { Ink::Plain };
             let to = if edge.to == self.function.exit() { "exit".to_owned() } else { edge.to.to_string() };
-            let share = percent(edge.count, left);
+            let share = percent(count, left);
             let text = format!("     └ {:<9} → {to:<5} {share:>6}", way(edge.kind));
-            self.write(Margin::count(edge.count, ink), span(text, Ink::Faint));
+            self.write(Margin::count(count, ink), span(text, Ink::Faint));
         }
     }
 

@@ -15,8 +15,8 @@ struct Branch<'a> {
     block: BlockId,
     /// The number of executions of the branch.
     times: u64,
-    /// The edge that was taken most often.
-    favourite: &'a EdgeProfile,
+    /// The edge that was taken most often, and how often.
+    favourite: (&'a EdgeProfile, u64),
 }
 
 /// Returns the `limit` branches that were executed most often.
@@ -35,8 +35,8 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
         let code = branch.function.blocks[branch.block.index()].code;
         table.row(vec![
             plain(grouped(branch.times)),
-            plain(percent(branch.favourite.count, branch.times)),
-            plain(way(branch.favourite.kind)),
+            plain(percent(branch.favourite.1, branch.times)),
+            plain(way(branch.favourite.0.kind)),
             plain(branch.block.to_string()),
             // The branch is the last instruction of the block.
             plain(view.place(code.end.saturating_sub(1).max(code.start))),
@@ -48,19 +48,19 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
 
 fn of_function(function: &FunctionProfile) -> impl Iterator<Item = Branch<'_>> {
     ways_out(function).into_iter().enumerate().filter_map(move |(block, ways)| {
-        let times = ways.iter().map(|edge| edge.count).fold(0, u64::saturating_add);
+        let times = ways.iter().map(|(_, count)| *count).fold(0, u64::saturating_add);
         // `max_by_key` returns the last maximum, so this yields the first edge of maximum count.
-        let favourite = ways.iter().rev().max_by_key(|edge| edge.count)?;
+        let favourite = *ways.iter().rev().max_by_key(|(_, count)| *count)?;
         let is_choice = ways.len() > 1 && times > 0;
         is_choice.then(|| Branch { function, block: BlockId::new(block), times, favourite })
     })
 }
 
-/// Returns the edges out of each block.
-pub fn ways_out(function: &FunctionProfile) -> Vec<Vec<&EdgeProfile>> {
-    let mut ways: Vec<Vec<&EdgeProfile>> = vec![Vec::new(); function.blocks.len()];
-    for edge in &function.edges {
-        ways[edge.from.index()].push(edge);
+/// Returns the edges out of each block with their counts; none if edges were not counted.
+pub fn ways_out(function: &FunctionProfile) -> Vec<Vec<(&EdgeProfile, u64)>> {
+    let mut ways: Vec<Vec<(&EdgeProfile, u64)>> = vec![Vec::new(); function.blocks.len()];
+    for (edge, count) in function.counted_edges() {
+        ways[edge.from.index()].push((edge, count));
     }
     ways
 }

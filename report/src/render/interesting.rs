@@ -23,7 +23,7 @@ impl<'a> Row<'a> {
         let others = interesting.function(function.index)?;
         let numbering = PathNumbering::new(&others.cfg().ok()?);
         let numbering = PreferentialNumbering::new(&numbering, &others.paths_by_count())?;
-        let finished = &function.paths.as_ref()?.finished;
+        let finished = &function.paths()?.finished;
         let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0, u64::saturating_add);
         let is_interesting = |id: u64| others.path_count(id) > 0;
         let ours = sum(&mut finished.iter().filter(|path| is_interesting(path.id)).map(|path| path.count));
@@ -47,7 +47,7 @@ pub fn functions(view: &View<'_>, interesting: &Profile, limit: usize) -> Table 
         ("function", Side::Left),
     ]);
     for Row { function, numbering, times } in rows.into_iter().take(limit) {
-        let possible = function.paths.as_ref().map_or(0, |paths| paths.possible);
+        let possible = function.paths().map_or(0, |paths| paths.possible);
         table.row(vec![
             plain(grouped(numbering.paths().len() as u64)),
             plain(grouped(possible)),

@@ -64,8 +64,9 @@ impl AnnotatedPath<'_> {
 
     /// Returns how often the edge was taken, and how often control left its source block.
     fn share(&self, edge: EdgeId) -> (u64, u64) {
+        let count = |edge| self.function.edge_count(edge).unwrap_or(0);
         let out = self.function.out_edges(self.edge(edge).from);
-        (self.edge(edge).count, out.map(|(_, edge)| edge.count).fold(0, u64::saturating_add))
+        (count(edge), out.map(|(edge, _)| count(edge)).fold(0, u64::saturating_add))
     }
 
     fn is_choice(&self, edge: EdgeId) -> bool {
@@ -121,7 +122,7 @@ fn write_head(page: &mut Page, annotated: &AnnotatedPath<'_>) {
 /// Describes how often the path ran.
 fn times(annotated: &AnnotatedPath<'_>) -> String {
     let AnnotatedPath { function, id, .. } = annotated;
-    let finished = function.paths.as_ref().map_or(&[][..], |paths| &paths.finished);
+    let finished = function.paths().map_or(&[][..], |paths| &paths.finished);
     let all = finished.iter().map(|path| path.count).fold(0, u64::saturating_add);
     match function.path_count(*id) {
         0 => "it did not run".to_owned(),
@@ -173,8 +174,8 @@ fn rarest(annotated: &AnnotatedPath<'_>) -> String {
 fn own_edges(annotated: &AnnotatedPath<'_>) -> String {
     let AnnotatedPath { function, id, path, .. } = annotated;
     let count = function.path_count(*id);
-    let own = path.edges.iter().map(|&edge| annotated.edge(edge));
-    let own = own.filter(|edge| count > 0 && edge.count == count);
+    let own = path.edges.iter().filter(|&&edge| count > 0 && function.edge_count(edge) == Some(count));
+    let own = own.map(|&edge| annotated.edge(edge));
     let own: Vec<String> = own.map(|edge| format!("{} → {}", edge.from, target(function, edge.to))).collect();
     if own.is_empty() { String::new() } else { format!("no other path crossed {}", own.join(", ")) }
 }

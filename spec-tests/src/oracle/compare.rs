@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use wprof_jit::cfg::{Cfg, End};
-use wprof_profiler::{FunctionProfile, Profile, UnfinishedExit};
+use wprof_profiler::{EdgeId, FunctionProfile, Profile, UnfinishedExit};
 
 use super::{Oracle, What, counts_edges};
 
@@ -120,7 +120,7 @@ impl Expected<'_> {
             }
             What::Edge(block, edge) => {
                 let after: u32 = self.cfg.blocks[..block as usize].iter().map(|b| b.edges.len() as u32).sum();
-                let left = self.function.edges[(after + edge) as usize].count;
+                let left = self.function.edge_count(EdgeId(after + edge)).unwrap_or(0);
                 // A tail call is counted before the lookup of its callee, which may fail.
                 let block_of = &self.cfg.blocks[block as usize];
                 let is_call = block_of.how == End::TailCall;

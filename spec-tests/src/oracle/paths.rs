@@ -15,8 +15,8 @@ use wprof_jit::cfg;
 use wprof_jit::module::ModuleInfo;
 use wprof_jit::plan::SplitCfg;
 use wprof_profiler::{
-    BlockId, Branch, Callee, Change, DataReference, EdgeId, FunctionProfile, HotPathTable, Path, PathCount,
-    PathDescriptor, PathProfile, Profile, TraceEvent, TraceReader, TraceStep,
+    BlockId, Branch, Callee, Change, DataReference, EdgeId, FunctionCounts, FunctionProfile, HotPathTable,
+    Path, PathCount, PathDescriptor, PathProfile, Profile, TraceEvent, TraceReader, TraceStep,
 };
 
 use super::cache::Accesses;
@@ -144,7 +144,7 @@ fn add_ways(
 ) -> Result<(), String> {
     let func = function.index;
     let cfg = function.cfg().map_err(|e| e.to_string())?;
-    let (Some(paths), Some(numbering)) = (&function.paths, function.path_numbering()) else {
+    let (Some(paths), Some(numbering)) = (function.paths(), function.path_numbering()) else {
         return Err(format!("function {func} has no paths"));
     };
     let way = |path: Path, end: End| {
@@ -398,7 +398,8 @@ fn flow_of(profile: &Profile) -> Result<Flow, String> {
             let (finished, unfinished) = (record.paths.clone(), record.unfinished.clone());
             let paths = PathProfile { finished, unfinished, ..PathProfile::default() };
             let mut ways = Ways::new();
-            let of_record = FunctionProfile { paths: Some(paths), ..function.clone() };
+            let of_record =
+                FunctionProfile { counts: FunctionCounts::Paths(Vec::new(), paths), ..function.clone() };
             add_ways(&of_record, None, &mut ways, &mut Ways::new())?;
             flow.extend(ways.into_iter().map(|(way, cost)| ((chain.clone(), way), cost.count)));
         }

@@ -199,7 +199,7 @@ impl Found<'_> {
         let function = &self.graph.function;
         let numbering = function.path_numbering().ok_or("no paths")?;
         let cfg = function.cfg().map_err(|e| e.to_string())?;
-        let paths = function.paths.as_ref().ok_or("no paths")?;
+        let paths = function.paths().ok_or("no paths")?;
         for finished in &paths.finished {
             let path = numbering.path(finished.id).ok_or("an unknown path")?;
             let last = cfg.edge(*path.edges.last().ok_or("an empty path")?).to;

@@ -1,7 +1,7 @@
 //! Linkers of components: find imports by name.
 
+mod import_stubs;
 mod modules;
-mod stubs;
 
 use std::fmt;
 use std::sync::Arc;

@@ -12,8 +12,8 @@ use wasmparser::component_types::{
 use wasmparser::types::{Types, TypesRef};
 use wasmparser::{
     CanonicalFunction, CanonicalOption, ComponentAlias, ComponentExternalKind, ComponentInstance,
-    ComponentOuterAliasKind, ComponentType, Encoding as FileEncoding, ExternalKind, Instance,
-    Payload, ValidPayload, Validator, WasmFeatures,
+    ComponentOuterAliasKind, ComponentType, Encoding as FileEncoding, ExternalKind, Instance, Payload,
+    ValidPayload, Validator, WasmFeatures,
 };
 
 use super::plan::Encoding;

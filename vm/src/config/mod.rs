@@ -2,10 +2,10 @@
 
 mod burst_policies;
 mod collection;
-mod fuel;
+mod fuel_budget;
 mod groups;
 mod kinds_of_profiles;
-mod limits;
+mod module_limits;
 mod observed;
 mod perf;
 mod pooling;
@@ -21,7 +21,7 @@ use wprof_jit::options::PartSizes;
 use wprof_profiler::Profile;
 
 pub(crate) use burst_policies::BurstPolicies;
-pub(crate) use fuel::FUEL;
+pub(crate) use fuel_budget::FUEL;
 pub use kinds_of_profiles::{AdaptiveProfile, ExactProfile};
 pub use perf::PerfFormat;
 pub use pooling::PoolingConfig;

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::{WasmParams, WasmResults, WasmTy};
 use crate::caller::Caller;
-use crate::runtime::control::host::HostFunc as RuntimeFunc;
+use crate::runtime::control::host_calls::HostFunc as RuntimeFunc;
 use crate::runtime::instances::abi::VmValue;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::store::{Embedded, StoreInner};

@@ -45,7 +45,7 @@ pub use values::{WasmParams, WasmResults, WasmTy};
 
 use crate::caller::Caller;
 use crate::runtime::control::enter::Ended;
-use crate::runtime::control::{enter, host as runtime_host};
+use crate::runtime::control::{enter, host_calls as runtime_host};
 use crate::runtime::instances::abi::VmValue;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::instances::stored::FuncPtr;

@@ -19,7 +19,7 @@ use crate::code_cache::{
 };
 use crate::runtime::code::no_code_memory;
 use crate::runtime::counts::cpu_time;
-use crate::runtime::values::types::TypeEntry;
+use crate::runtime::values::type_ids::TypeEntry;
 use crate::{Error, Module, Result};
 
 /// Code is stored again when at least one function in this many is new or better.

@@ -15,7 +15,7 @@ use wprof_jit::reoptimize::{
 use wprof_profiler::{CodeTier, Profile};
 
 use super::code::Compiled;
-use super::frames::number_of;
+use super::osr_versions::number_of;
 use super::phases::Phase;
 use super::trials::Goal;
 use super::{CompiledVersion, ModuleInner};

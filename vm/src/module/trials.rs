@@ -15,7 +15,7 @@ use wprof_profiler::{CodeTier, Side, Trial, TrialResult};
 
 use super::ModuleInner;
 use super::code::Compiled;
-use super::frames::number_of;
+use super::osr_versions::number_of;
 use super::prefetching::Prefetching;
 use crate::Result;
 use crate::runtime::code::no_code_memory;

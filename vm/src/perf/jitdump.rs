@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use super::{Placed, create};
-use crate::runtime::instances::perf::{Marker, monotonic_ns};
+use crate::runtime::instances::jitdump_page::{Marker, monotonic_ns};
 
 const MAGIC: u32 = 0x4a69_5444;
 const VERSION: u32 = 1;

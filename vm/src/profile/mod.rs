@@ -24,13 +24,13 @@ use wprof_jit::plan::{FunctionPlan, Interesting, Plan, Probe};
 use wprof_jit::reoptimize::Policy;
 use wprof_profiler::{
     BlockCounts, BlockId, BlockProfile, CallTarget, CodeRange, CodeStats, Collector, CounterCost, EdgeCounts,
-    EdgeId, EdgeKind, EdgePlan, EdgeProfile, EventTotal, ExtendedPaths, FigureKind, FunctionProfile,
-    HostCalls, Path, PathPlan, PathProfile, Profile, UnfinishedExit, propagate, propagate_block_counters,
-    propagate_blocks,
+    EdgeId, EdgeKind, EdgePlan, EdgeProfile, EventTotal, ExtendedPaths, FigureKind, FunctionCounts,
+    FunctionProfile, HostCalls, Path, PathPlan, PathProfile, Profile, UnfinishedExit, propagate,
+    propagate_block_counters, propagate_blocks,
 };
 
 use crate::module::ModuleInner;
-use crate::runtime::control::host::HostHead;
+use crate::runtime::control::host_calls::HostHead;
 use crate::runtime::counts::metrics::Measured;
 use crate::runtime::counts::running_time::nanoseconds;
 use crate::runtime::counts::unfinished::{Stop, Stopped};
@@ -410,12 +410,11 @@ impl Counts {
         }
     }
 
-    /// Returns edge counts, 0 if unknown; block counts if these are all that is known; and paths.
-    fn split(self, edges: usize) -> (Vec<u64>, Option<BlockCounts>, Option<PathProfile>) {
+    fn into_profile(self) -> FunctionCounts {
         match self {
-            Counts::Edges(counts) => (counts.edges, None, None),
-            Counts::Paths(counts, paths) => (counts.edges, None, Some(paths)),
-            Counts::Blocks(counts) => (vec![0; edges], Some(counts), None),
+            Counts::Edges(counts) => FunctionCounts::Edges(counts.edges),
+            Counts::Paths(counts, paths) => FunctionCounts::Paths(counts.edges, paths),
+            Counts::Blocks(counts) => FunctionCounts::Blocks(counts),
         }
     }
 
@@ -467,17 +466,12 @@ fn function(
     let exits = exits.iter().flat_map(|e| &e.frames);
     let exits = exits.map(|(stop, stopped)| unfinished_exit(info, cfg, stop.origin, stopped.count));
     let cost = counts.cost(version, &instance.counters(version));
-    let idle = idle(&Module::from_loaded(&instance.module), cfg);
-    let (edges, only_blocks, paths) = counts.split(idle.edges.len());
-    let edges = idle.edges.into_iter().zip(edges).map(|(edge, count)| EdgeProfile { count, ..edge });
     Ok(Some(FunctionProfile {
         kind,
-        edges: edges.collect(),
         exits: exits.collect::<Result<_>>()?,
         cost,
-        only_blocks,
-        paths,
-        ..idle
+        counts: counts.into_profile(),
+        ..idle(&Module::from_loaded(&instance.module), cfg)
     }))
 }
 
@@ -507,8 +501,7 @@ fn idle(module: &Module, cfg: &Cfg) -> FunctionProfile {
         edges: edge_profiles(cfg, shape),
         exits: Vec::new(),
         cost: CounterCost::default(),
-        only_blocks: None,
-        paths: None,
+        counts: FunctionCounts::Edges(vec![0; shape.edge_count()]),
     }
 }
 
@@ -529,7 +522,7 @@ fn edge_profiles(cfg: &Cfg, shape: &wprof_profiler::Cfg) -> Vec<EdgeProfile> {
     let kinds = cfg.blocks.iter().flat_map(|block| (0..block.edges.len()).map(|edge| edge_kind(block, edge)));
     let edge = |(kind, edge)| {
         let wprof_profiler::Edge { from, to } = shape.edge(edge);
-        EdgeProfile { from, to, kind, count: 0 }
+        EdgeProfile { from, to, kind }
     };
     kinds.zip((0..).map(EdgeId)).map(edge).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use wprof_jit::plan::{Expected, FunctionPlan};
 use wprof_profiler::{SkippedBursts, SkippedIn};
 
-use crate::runtime::burst::skipped::SkippedHere;
+use crate::runtime::burst::skipped_bursts::SkippedHere;
 use crate::runtime::instances::loaded::LoadedModule;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 

@@ -18,7 +18,7 @@
 //!   [`CodeArena`](code::CodeArena) returned.
 //! * [`OnRound`](burst::store_bursts::OnRound) and [`Snapshots`](burst::store_bursts::Snapshots): what is done with completed
 //!   bursts. They get the store while machine code waits at a check.
-//! * [`HostCode`](control::host::HostCode): host functions, with the store and the calling instance.
+//! * [`HostCode`](control::host_calls::HostCode): host functions, with the store and the calling instance.
 //! * [`OnOutOfBudget`](counts::event_counts::OnOutOfBudget): whether the program continues. It is passed the address of
 //!   a [`StoreWith`](instances::store_opaque::StoreWith) and must know its type. So are
 //!   [`Hooks`](control::call_hooks::Hooks): the embedder's callbacks at deadlines, when something grows, and when

@@ -269,7 +269,7 @@ fn profile(engine: &Engine) -> std::result::Result<Profile, Box<dyn std::error::
 #[test]
 fn a_path_goes_on_in_the_main_loop_and_so_does_what_is_measured_along_it() -> Outcome {
     let counted = |profile: &Profile| -> Vec<_> {
-        profile.functions.iter().map(|function| function.paths.clone().expect("paths").finished).collect()
+        profile.functions.iter().map(|function| function.paths().expect("paths").finished.clone()).collect()
     };
     let misses = [Metric::CacheMisses(CacheShape::new(1024, 2, 64)?)];
     let mut config = Config::new();

@@ -192,7 +192,7 @@ fn seen(rounds: i64, passes: PassSet) -> Result<u64> {
     let instance = Linker::new(&engine).instantiate(&mut store, &module)?;
     instance.get_typed_func::<i64, ()>(&mut store, "f")?.call(&mut store, rounds)?;
     let profile = instance.profile(&store)?;
-    let paths = profile.functions.iter().filter_map(|function| function.paths.as_ref());
+    let paths = profile.functions.iter().filter_map(|function| function.paths());
     Ok(paths.flat_map(|paths| &paths.finished).map(|path| path.count).sum())
 }
 

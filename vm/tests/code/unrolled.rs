@@ -37,7 +37,7 @@ type Figures = (Vec<u64>, Vec<(u32, u64, Vec<u64>, u64)>, Vec<u64>);
 fn figures(profile: &Profile, events: Vec<u64>) -> Figures {
     let functions = profile.functions.iter();
     let all = functions.map(|f| {
-        let edges = f.edges.iter().map(|edge| edge.count).collect();
+        let edges = f.counts.edges().expect("edges were counted").to_vec();
         (f.index, f.calls(), edges, f.exits.iter().map(|exit| exit.count).sum())
     });
     (events, all.collect(), profile.functions.iter().flat_map(|f| f.block_counts()).collect())

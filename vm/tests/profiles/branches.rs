@@ -92,7 +92,7 @@ fn expected(log: &Log, place: &BTreeMap<i32, u32>) -> BTreeMap<u32, [u64; 3]> {
 
 fn sum_of_paths(profile: &Profile) -> Option<u64> {
     let column = profile.metrics.iter().position(|metric| metric.name == "mispredictions")?;
-    let paths = profile.functions.iter().filter_map(|function| function.paths.as_ref());
+    let paths = profile.functions.iter().filter_map(|function| function.paths());
     let of = |paths: &PathProfile| {
         let finished = paths.finished.iter().map(|path| path.metrics[column]);
         finished.chain(paths.unfinished.iter().map(|path| path.metrics[column])).sum::<u64>()

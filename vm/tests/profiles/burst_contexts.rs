@@ -145,7 +145,7 @@ fn contexts_and_paths_in_bursts_are_charged_with_cycles() -> Outcome {
         let (_, profile) = run(config.measure([Metric::Cycles]), WAT, 200)?;
         let tree = profile.contexts.as_ref().expect("counted");
         assert_eq!((profile.metrics[0].name.as_str(), tree.metrics[0].name.as_str()), ("cycles", "cycles"));
-        let paths = profile.functions.iter().flat_map(|function| &function.paths);
+        let paths = profile.functions.iter().flat_map(|function| function.paths());
         let of_finished =
             |paths: &PathProfile| paths.finished.iter().map(|path| path.metrics[0]).sum::<u64>();
         // The records that a burst has cut off.

@@ -146,7 +146,7 @@ fn a_burst_without_end_records_every_entry_and_path_in_order() -> Outcome {
     }
     assert!(live.is_empty());
     for function in &profile.functions {
-        for path in &function.paths.as_ref().expect("paths").finished {
+        for path in &function.paths().expect("paths").finished {
             let event = BurstEvent::Path { func: function.index, id: path.id };
             let count = events.iter().filter(|found| **found == event).count();
             assert_eq!(count as u64, path.count);
@@ -204,7 +204,7 @@ fn short_bursts_are_parts_of_that_and_say_where_they_begin() -> Outcome {
     let paths = events.iter().filter(|event| matches!(event, BurstEvent::Path { .. })).count() as u64;
     // The log has the paths that end during a burst. The counts have the paths whose check was in a burst: the two
     // differ at either end.
-    let counted = profile.functions.iter().flat_map(|function| &function.paths);
+    let counted = profile.functions.iter().flat_map(|function| function.paths());
     let counted = counted.flat_map(|paths| &paths.finished).map(|path| path.count).sum::<u64>();
     assert!(counted.abs_diff(paths) <= 4 * begins.len() as u64, "{counted} {paths} {}", begins.len());
     Ok(())

@@ -103,7 +103,7 @@ fn engine_of(mut config: Config, profiling: ProfilingConfig, strategy: Strategy)
 }
 
 fn paths(profile: &Profile) -> Vec<(u32, Option<&PathProfile>)> {
-    profile.functions.iter().map(|function| (function.index, function.paths.as_ref())).collect()
+    profile.functions.iter().map(|function| (function.index, function.paths())).collect()
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn bursts_see_rounds_of_unrolled_loops_as_often_as_others() -> Outcome {
     instance.get_typed_func::<i32, ()>(&mut store, "run")?.call(&mut store, 2000)?;
     let profile = instance.profile(&store)?;
     let rounds = |func: u32| {
-        let paths = profile.function(func).and_then(|function| function.paths.as_ref()).expect("it was seen");
+        let paths = profile.function(func).and_then(|function| function.paths()).expect("it was seen");
         paths.finished.iter().map(|path| path.count).sum::<u64>() as f64
     };
     let ratio = rounds(1) / rounds(2);
@@ -313,7 +313,7 @@ fn run_steps(change: fn(i64) -> Option<Option<BurstLengths>>) -> Result<(i64, Ve
 }
 
 fn paths_seen(profile: &Profile) -> u64 {
-    let paths = profile.functions.iter().flat_map(|function| &function.paths);
+    let paths = profile.functions.iter().flat_map(|function| function.paths());
     paths.flat_map(|paths| &paths.finished).map(|path| path.count).sum()
 }
 

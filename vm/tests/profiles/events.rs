@@ -151,7 +151,7 @@ fn measured_weights_change_no_count() -> Outcome {
         assert_eq!(weighted.1, counts);
         assert!(weighted.2 <= increments, "{} {increments}", weighted.2);
         for (found, truth) in weighted.0.functions.iter().zip(&profile.functions) {
-            assert_eq!((&found.edges, &found.exits), (&truth.edges, &truth.exits));
+            assert_eq!((&found.counts, &found.exits), (&truth.counts, &truth.exits));
         }
     }
     Ok(())

@@ -96,7 +96,7 @@ fn not_counted_they_leave_the_others() -> Outcome {
         let untested = |plain: &Profile| plain.residual(&interesting).expect("of one module");
         let others = |plain: &Profile| plain.only(&untested(plain)).functions;
         assert_eq!(profile.functions, others(&plain), "{strategy:?}");
-        let paths = |profile: &Profile| profile.functions[0].paths.as_ref().map(|paths| paths.finished.len());
+        let paths = |profile: &Profile| profile.functions[0].paths().map(|paths| paths.finished.len());
         assert!(paths(&profile) < paths(&plain), "some are interesting");
         assert_eq!(profile.functions[0].kind, FigureKind::Selected);
         assert!(taken.iter().zip(&meanwhile).all(|(taken, plain)| taken.functions == others(plain)));
@@ -143,7 +143,7 @@ fn an_end_of_known_paths_alone_is_not_counted() -> Outcome {
     let mut config = Config::new();
     config.profiling(ProfilingConfig::Exact(Collect::Paths)).strategy(Strategy::Baseline);
     let (bytes, result, profile) = steps(&config)?;
-    let paths = profile.functions[0].paths.as_ref().expect("paths were counted");
+    let paths = profile.functions[0].paths().expect("paths were counted");
     let (_, _, other) = steps(config.interesting_paths(Interesting::new(Arc::new(profile.clone()))))?;
     assert_eq!(counts(&other), counts(&profile));
     let few = steps(config.interesting_paths(Interesting::uncounted(Arc::new(profile.clone()))))?;

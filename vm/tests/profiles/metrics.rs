@@ -34,7 +34,7 @@ fn instance(engine: &Engine, wat: &str) -> Result<(Store<()>, Instance)> {
 /// Returns the sums of a metric over all finished paths of a function, and over all unfinished ones.
 fn sums(profile: &Profile, function: &FunctionProfile, metric: &str) -> [u64; 2] {
     let column = profile.metrics.iter().position(|known| known.name == metric).expect("measured");
-    let paths = function.paths.as_ref().expect("paths");
+    let paths = function.paths().expect("paths");
     let finished = paths.finished.iter().map(|path| path.metrics[column]);
     [finished.sum(), paths.unfinished.iter().map(|path| path.metrics[column]).sum()]
 }

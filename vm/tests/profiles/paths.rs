@@ -56,7 +56,7 @@ fn expected(ifs: u32, rounds: i32, until: i32) -> Ways {
 
 fn ways(function: &FunctionProfile) -> Ways {
     let (cfg, numbering) = (function.cfg().expect("a graph"), function.path_numbering().expect("paths"));
-    let paths = &function.paths.as_ref().expect("paths").finished;
+    let paths = &function.paths().expect("paths").finished;
     let blocks = |id| numbering.path(id).expect("a path").blocks(&cfg).iter().map(|b| b.0).collect();
     paths.iter().map(|path| (blocks(path.id), path.count)).collect()
 }
@@ -93,7 +93,7 @@ fn paths_are_counted_by_counters_and_by_a_table() -> Outcome {
             let profile = instance.profile(&store)?;
             profile.verify()?;
             let function = &profile.functions[0];
-            assert_eq!(function.paths.as_ref().map(|paths| paths.possible), Some(possible));
+            assert_eq!(function.paths().map(|paths| paths.possible), Some(possible));
             assert_eq!(ways(function), expected(ifs, 300, 1), "{strategy:?}, {ifs} ifs");
             assert_eq!(Profile::from_bytes(&profile.to_bytes()?)?, profile);
         }
@@ -199,7 +199,7 @@ fn instances_of_one_module_have_paths_of_their_own() -> Outcome {
 
 fn unfinished(function: &FunctionProfile) -> Vec<(Vec<u32>, u64)> {
     let (cfg, numbering) = (function.cfg().expect("a graph"), function.path_numbering().expect("paths"));
-    let paths = &function.paths.as_ref().expect("paths").unfinished;
+    let paths = &function.paths().expect("paths").unfinished;
     let blocks = |path: &UnfinishedPath| {
         let prefix = numbering.prefix(path.exit.block, path.prefix).expect("a prefix");
         prefix.blocks_of_prefix(&cfg).iter().map(|block| block.0).collect()

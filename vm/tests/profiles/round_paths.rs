@@ -95,7 +95,7 @@ fn so_are_they_where_interesting_ones_are_told_from_others() -> Outcome {
             others.interesting_paths(Interesting { beyond: 0, ..Interesting::uncounted(tests.clone()) });
             let found = run(&others, ifs, 0..24)?;
             assert_eq!(found.functions.len(), expected.only(&untested).functions.len(), "{strategy:?}");
-            let paths = |profile: &Profile| profile.functions.first().and_then(|f| f.paths.clone());
+            let paths = |profile: &Profile| profile.functions.first().and_then(|f| f.paths().cloned());
             assert_eq!(paths(&found), paths(&expected.only(&untested)), "{strategy:?}, {ifs} ifs, others");
         }
     }

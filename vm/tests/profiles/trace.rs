@@ -127,8 +127,8 @@ fn replayed_edges(module: &Module, events: &[TraceEvent]) -> Edges {
 fn profiled_edges(profile: &Profile) -> Edges {
     let mut edges = Edges::new();
     for function in &profile.functions {
-        for edge in function.edges.iter().filter(|edge| edge.count > 0) {
-            *edges.entry((function.index, edge.from.0, edge.to.0)).or_default() += edge.count;
+        for (edge, count) in function.counted_edges().filter(|(_, count)| *count > 0) {
+            *edges.entry((function.index, edge.from.0, edge.to.0)).or_default() += count;
         }
     }
     edges

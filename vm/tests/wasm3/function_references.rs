@@ -158,7 +158,7 @@ fn few_counters_say_what_all_say_where_references_are_null() -> Outcome {
         let (few, all) = (profile(Collect::Edges)?, profile(Collect::AllEdges)?);
         few.verify()?;
         for (few, all) in few.functions.iter().zip(&all.functions) {
-            assert_eq!((&few.edges, &few.blocks), (&all.edges, &all.blocks), "function {}", few.index);
+            assert_eq!((&few.counts, &few.blocks), (&all.counts, &all.blocks), "function {}", few.index);
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use wprof_jit::plan::{CELLS_PER_SITE, FunctionPlan};
 use wprof_profiler::{CallTarget, Callee, FigureKind, HOST_CALLEE};
 
-use crate::runtime::control::host;
+use crate::runtime::control::host_calls;
 use crate::runtime::instances::abi::{VmContext, VmFuncRef, VmHostContext};
 use crate::runtime::instances::instance::InstanceData;
 use crate::runtime::instances::items::Items;
@@ -76,7 +76,7 @@ impl Items {
             let context = func.vmctx.cast::<VmHostContext>();
             let context = NonNull::new(context).expect("a function of the host has a context");
             // SAFETY: only references to host functions have this token.
-            let name = unsafe { host::head(context) }.name.clone();
+            let name = unsafe { host_calls::head(context) }.name.clone();
             let (module, name) = name.unwrap_or_default();
             return Callee::Host { module, name };
         }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use wprof_jit::abi::check;
 use wprof_profiler::BurstLengths;
 
-use super::place::Place;
+use super::check_place::Place;
 use super::store_bursts::{Snapshots, StoreBursts};
 use crate::runtime::instances::abi::{VmContext, VmFuncRef};
-use crate::runtime::instances::observed::Observed;
+use crate::runtime::instances::observation::Observed;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::interruption::fork;
 use crate::{Error, ErrorKind, Result, Trap, arch};

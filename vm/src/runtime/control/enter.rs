@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use wprof_jit::abi::TrapCode;
 
 use super::call_hooks::{self, CallHook};
-use super::host;
+use super::host_calls;
 use super::store_control::Pending;
 use crate::runtime::counts::{event_counts, metrics};
 use crate::runtime::entries;
@@ -125,7 +125,7 @@ unsafe fn call_any(store: NonNull<StoreOpaque>, func: FuncPtr, values: *mut VmVa
         return Err(Error::from(Trap::StackOverflow).into());
     }
     opaque.observed.pass_entry_slot();
-    match host::context_of(&opaque.items, func) {
+    match host_calls::context_of(&opaque.items, func) {
         // SAFETY: the caller upholds the safety contract of `call`.
         Some(context) => unsafe { call_host(store, context, values) },
         // SAFETY: as above.
@@ -142,7 +142,7 @@ unsafe fn call_host(
     // SAFETY: the caller guarantees the values, and has the store, which is lent here.
     let failed = unsafe {
         let _lent = Lent::new(store, 0);
-        host::call(context, values) != 0
+        host_calls::call(context, values) != 0
     };
     // SAFETY: the host function has returned the store.
     if failed { Err(unsafe { take_pending(store) }.into()) } else { Ok(()) }

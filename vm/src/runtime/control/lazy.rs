@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use wprof_jit::abi;
 
-use super::host;
+use super::host_calls;
 use super::store_control::Pending;
 use crate::runtime::burst::store_bursts::StoreBursts;
 use crate::runtime::instances::abi::{VmContext, VmHostContext};
@@ -69,9 +69,9 @@ unsafe fn compile(store: &StoreOpaque, callee: NonNull<c_void>, index: u32) -> R
 
 unsafe fn host_trampoline(store: &StoreOpaque, context: NonNull<VmHostContext>) -> Result<usize> {
     // SAFETY: the caller vouches for the context.
-    let entry = unsafe { &host::head(context).entry };
+    let entry = unsafe { &host_calls::head(context).entry };
     let code = store.engine().wasm_to_host(entry)?;
     // SAFETY: the caller vouches for the context, and the trampoline is that of its type.
-    unsafe { host::publish(context, code) };
+    unsafe { host_calls::publish(context, code) };
     Ok(code)
 }

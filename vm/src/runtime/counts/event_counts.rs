@@ -21,7 +21,7 @@ use wprof_jit::plan::{Collection, Counting};
 use crate::runtime::control::store_control::Pending;
 use crate::runtime::instances::abi::{VmStoreContext, VmValue};
 use crate::runtime::instances::engine_core::EngineCore;
-use crate::runtime::instances::observed::Observed;
+use crate::runtime::instances::observation::Observed;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::instances::store_ptr::StorePtr;
 use crate::runtime::stacks::activation::{RawFrame, TrapRecord};

@@ -3,12 +3,12 @@
 pub mod account;
 pub mod allocations;
 pub mod call_records;
-pub mod contexts;
+pub mod context_tracking;
 pub mod cpu_time;
 pub mod event_counts;
 pub mod host_clock;
 pub mod metrics;
-pub mod paths;
+pub mod path_table;
 pub mod recording;
 pub mod running_time;
 pub mod simulations;

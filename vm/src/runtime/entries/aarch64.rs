@@ -8,7 +8,7 @@ use std::mem::offset_of;
 use wprof_jit::abi;
 
 use crate::runtime::control::throw::Landed;
-use crate::runtime::control::{allocators, builtins, lazy, raise, resume as resumption, throw};
+use crate::runtime::control::{allocation_reports, builtins, lazy, raise, resume as resumption, throw};
 use crate::runtime::counts::call_records::RecentCalls;
 use crate::runtime::instances::abi::{ArrayCall, VmActivation, VmContext, VmStoreContext, VmValue};
 use crate::runtime::samples::{FOR_ENGINE, FOR_PROGRAM};

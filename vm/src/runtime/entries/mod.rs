@@ -21,9 +21,9 @@ macro_rules! guarded_builtins {
             cut_path = builtins::cut_path, 0, FOR_ENGINE;
             record_burst = builtins::record_burst, 1, FOR_ENGINE;
             record_access = builtins::record_access, 1, FOR_ENGINE;
-            enter_allocator = allocators::enter_allocator, 1, FOR_ENGINE;
-            leave_allocator = allocators::leave_allocator, 1, FOR_ENGINE;
-            count_object = allocators::count_object, 1, FOR_ENGINE;
+            enter_allocator = allocation_reports::enter_allocator, 1, FOR_ENGINE;
+            leave_allocator = allocation_reports::leave_allocator, 1, FOR_ENGINE;
+            count_object = allocation_reports::count_object, 1, FOR_ENGINE;
             begin_trial = builtins::begin_trial, 1, FOR_ENGINE;
             end_trial = builtins::end_trial, 0, FOR_ENGINE;
             make_exception = throw::make_exception, 0, FOR_PROGRAM;

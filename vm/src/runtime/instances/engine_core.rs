@@ -21,7 +21,7 @@ use crate::runtime::interruption::epochs::Epochs;
 use crate::runtime::interruption::interrupt_page::Signals;
 use crate::runtime::interruption::{fork, rlimits, signals};
 use crate::runtime::stacks::fiber::FiberStacks;
-use crate::runtime::values::types::{TypeEntry, TypeRegistry};
+use crate::runtime::values::type_ids::{TypeEntry, TypeRegistry};
 
 /// The part of an engine that its code needs to run.
 #[derive(Debug)]

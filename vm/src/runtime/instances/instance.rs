@@ -18,7 +18,7 @@ use super::abi::{VmFuncImport, VmFuncRef};
 use super::loaded::LoadedModule;
 use super::vmctx::VmCtx;
 use crate::runtime::burst::call_targets::TargetTable;
-use crate::runtime::counts::paths::PathTable;
+use crate::runtime::counts::path_table::PathTable;
 use crate::runtime::counts::unfinished::{Stopped, Unfinished};
 
 /// An instance. Its items are named by their indices in the store.

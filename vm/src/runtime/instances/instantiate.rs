@@ -23,7 +23,7 @@ use super::stored::FuncPtr;
 use super::vmctx::VmCtx;
 use crate::limits::check_count;
 use crate::runtime::burst::call_targets::TargetTable;
-use crate::runtime::counts::paths::PathTable;
+use crate::runtime::counts::path_table::PathTable;
 use crate::runtime::counts::unfinished::Unfinished;
 use crate::runtime::entries;
 use crate::runtime::linear_memory::bulk::{self, InitError};

@@ -10,7 +10,7 @@ use super::engine_core::EngineCore;
 use super::instance::InstanceData;
 use super::stored::{FuncPtr, StoreId, Stored};
 use crate::limits::check_count;
-use crate::runtime::control::host::AnyHostContext;
+use crate::runtime::control::host_calls::AnyHostContext;
 use crate::runtime::linear_memory::demand::DemandList;
 use crate::runtime::linear_memory::memory_image::MemoryImage;
 use crate::runtime::linear_memory::private_memory::{LinearMemory, Pooled};
@@ -20,7 +20,7 @@ use crate::runtime::values::exceptions::TagData;
 use crate::runtime::values::global_data::GlobalData;
 use crate::runtime::values::handles::ComponentInstance;
 use crate::runtime::values::table_data::TableData;
-use crate::runtime::values::types::TypeEntry;
+use crate::runtime::values::type_ids::TypeEntry;
 use crate::{Error, FuncType, GlobalType, MemoryType, Result, StoreLimits, TableType, ValType};
 
 /// The items of a store, by kind.

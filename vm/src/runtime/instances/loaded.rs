@@ -19,7 +19,7 @@ use crate::Result;
 use crate::runtime::code::CodeSlots;
 use crate::runtime::linear_memory::image::Image;
 use crate::runtime::linear_memory::memory_image::MemoryImage;
-use crate::runtime::values::types::TypeEntry;
+use crate::runtime::values::type_ids::TypeEntry;
 
 /// A parsed and validated module that can be instantiated and run.
 pub trait LoadedModule: Any + Debug + Send + Sync {

@@ -12,7 +12,7 @@ use wprof_jit::abi::{store_context, trace_word};
 use super::abi::{NOTHING, VmStoreContext};
 use super::engine_core::EngineCore;
 use super::items::Items;
-use super::observed::Observed;
+use super::observation::Observed;
 use super::store_ptr::StorePtr;
 use crate::runtime::control::store_control::StoreControl;
 use crate::runtime::counts::call_records::CallRecords;

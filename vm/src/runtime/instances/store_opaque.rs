@@ -28,7 +28,7 @@ use std::time::Instant;
 use super::abi::{VmMemory, VmStoreContext};
 use super::engine_core::EngineCore;
 use super::items::Items;
-use super::observed::Observed;
+use super::observation::Observed;
 use super::own_context::OwnContext;
 use crate::runtime::burst::store_bursts::{OnRound, StoreBursts};
 use crate::runtime::control::store_control::StoreControl;

@@ -17,16 +17,16 @@
 //!
 //! Oracle: programs whose parts take known shares of the time (`vm/tests/profiles/time.rs`).
 
+mod address_lookup;
 mod drain;
 mod handler;
-mod resolve;
 mod ring;
 mod stacks;
 mod timer;
 
 use std::sync::Arc;
 
-pub use resolve::Place;
+pub use address_lookup::Place;
 pub use ring::Ring;
 pub use stacks::{TimedNode, TimedStacks};
 

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::resolve;
+use super::address_lookup;
 use super::stacks::TimedStacks;
 
 /// Number of words in a ring: half a megabyte, whose pages are touched on demand.
@@ -172,7 +172,7 @@ impl Ring {
         while at < end {
             let behind = at + 1 + word(at);
             let sample: Vec<u64> = (at + 1..behind).map(word).collect();
-            resolve::add(&mut stacks, &sample);
+            address_lookup::add(&mut stacks, &sample);
             at = behind;
             self.read.store(at, Ordering::Release);
         }

@@ -11,4 +11,4 @@ pub mod handles;
 pub mod held;
 pub mod objects;
 pub mod table_data;
-pub mod types;
+pub mod type_ids;

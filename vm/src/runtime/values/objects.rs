@@ -7,7 +7,7 @@ use std::sync::Arc;
 use wprof_jit::abi::object::{self, StructLayout};
 
 use super::held::Held;
-use super::types::TypeEntry;
+use super::type_ids::TypeEntry;
 use crate::runtime::gc::{Bump, Heap, Shape, Statistics};
 use crate::runtime::instances::abi::{VmStoreContext, VmValue};
 use crate::runtime::instances::store_ptr::StorePtr;

@@ -62,7 +62,7 @@ fn edges_to_handlers_have_names_and_counts() -> Outcome {
     let profile = instance.profile(&store)?;
     let of = |name: &str, kind: EdgeKind| {
         let function = profile.functions.iter().find(|f| f.name.as_deref() == Some(name)).expect("it ran");
-        function.edges.iter().filter(|edge| edge.kind == kind).map(|edge| edge.count).sum::<u64>()
+        function.counted_edges().filter(|(edge, _)| edge.kind == kind).map(|(_, count)| count).sum::<u64>()
     };
     assert_eq!(of("cleanup", EdgeKind::CatchAll), expected(60).1 as u64);
     // Tag 0 is the host's, tag 1 is `a`.
@@ -133,7 +133,7 @@ fn contexts_are_counted_across_throws() -> Outcome {
 /// Returns the paths that ran to their end, by function.
 fn finished(profile: &Profile) -> BTreeMap<u32, Vec<(u64, u64)>> {
     let paths = |f: &profiler::FunctionProfile| {
-        let finished = &f.paths.as_ref()?.finished;
+        let finished = &f.paths()?.finished;
         Some((f.index, finished.iter().map(|path| (path.id, path.count)).collect::<Vec<_>>()))
     };
     profile.functions.iter().filter_map(paths).filter(|(_, paths)| !paths.is_empty()).collect()

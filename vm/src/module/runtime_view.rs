@@ -16,7 +16,7 @@ use crate::runtime::code::CodeSlots;
 use crate::runtime::instances::loaded::{LoadedModule, Owner};
 use crate::runtime::linear_memory::image::Image;
 use crate::runtime::linear_memory::memory_image::{MemoryImage, images_of};
-use crate::runtime::values::types::TypeEntry;
+use crate::runtime::values::type_ids::TypeEntry;
 
 impl Module {
     /// Returns the module as the runtime sees it.

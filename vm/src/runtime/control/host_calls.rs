@@ -23,7 +23,7 @@ use crate::runtime::instances::store_opaque::{StoreOpaque, StoreWith};
 use crate::runtime::instances::store_ptr::StorePtr;
 use crate::runtime::instances::stored::FuncPtr;
 use crate::runtime::interruption::deadline;
-use crate::runtime::values::types::TypeEntry;
+use crate::runtime::values::type_ids::TypeEntry;
 
 /// The code of a host function. It is passed the store, the index of the calling instance, if an instance calls
 /// it, and the array of arguments, which also receives the results.

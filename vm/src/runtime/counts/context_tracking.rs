@@ -14,7 +14,7 @@ use crate::runtime::burst::burst_contexts::BurstContexts;
 use crate::runtime::instances::abi::VmStoreContext;
 use crate::runtime::instances::engine_core::EngineCore;
 use crate::runtime::instances::items::Items;
-use crate::runtime::instances::observed::Observed;
+use crate::runtime::instances::observation::Observed;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::instances::store_ptr::StorePtr;
 use crate::runtime::stacks::activation::TrapRecord;

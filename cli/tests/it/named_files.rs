@@ -1,0 +1,73 @@
+//! Files and folders that comments and documents name are there.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::book::{ROOT, files, text};
+
+/// Files of other projects that comments cite, and a pattern of names.
+const ELSEWHERE: [&str; 4] =
+    ["func_environ.rs", "tunables.rs", "runtime/store.rs", "bench-wasm/src/papers/sNNN.rs"];
+
+/// All ends of the paths of our files and folders, such as `src/lib.rs` and `lib.rs` of `jit/src/lib.rs`.
+fn ends_of_paths(folder: &Path, above: &str, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = entry.file_name().unwrap().to_str().unwrap();
+        if ["target", "downloads", ".git"].contains(&name) {
+            continue;
+        }
+        let path = format!("{above}/{name}");
+        found.extend(path.match_indices('/').map(|(at, _)| path[at + 1..].to_owned()));
+        if entry.is_dir() {
+            ends_of_paths(&entry, &path, found);
+        }
+    }
+}
+
+/// What stands between backquotes in prose, if it consists of letters, digits and what paths have besides.
+fn quoted(prose: &str) -> impl Iterator<Item = &str> {
+    let words = prose.split('`').skip(1).step_by(2);
+    words.filter(|word| word.chars().all(|letter| letter.is_alphanumeric() || "._/-".contains(letter)))
+}
+
+/// The comments of a file with code, or a document without its blocks of code.
+fn prose(path: &Path) -> Vec<String> {
+    let content = text(path);
+    match path.extension().is_some_and(|extension| extension == "rs") {
+        true => content.lines().filter_map(|line| Some(line.split_once("//")?.1.to_owned())).collect(),
+        false => content.split("\n```").step_by(2).flat_map(str::lines).map(str::to_owned).collect(),
+    }
+}
+
+/// A name that ends in `.rs`, or begins with a folder at the top. Records and the change log name files as they were
+/// called on their day.
+#[test]
+fn files_that_comments_and_documents_name_are_there() {
+    let root = Path::new(ROOT);
+    let mut known = BTreeSet::new();
+    ends_of_paths(root, "", &mut known);
+    let is_ours = |name: &&str| {
+        let folder = name.split_once('/').filter(|(first, _)| root.join(first).is_dir());
+        name.ends_with(".rs") || folder.is_some()
+    };
+    let is_left_out = |name: &str| ELSEWHERE.contains(&name) || name.starts_with("bench-wasm/downloads");
+    let (mut count, mut missing) = (0, Vec::new());
+    let documents = files(root, "md").into_iter();
+    let documents = documents.filter(|path| {
+        !path.ends_with("CHANGELOG.md") && !path.parent().unwrap().ends_with("bench-wasm/records")
+    });
+    for path in documents.chain(files(root, "rs")) {
+        for line in prose(&path) {
+            for name in quoted(&line).filter(is_ours).filter(|name| !is_left_out(name)) {
+                count += 1;
+                let name = name.trim_end_matches('/');
+                if !known.contains(name) && !known.contains(&format!("{name}.rs")) {
+                    missing.push(format!("{}: {name}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "these files are named and not there:\n{}", missing.join("\n"));
+    assert!(count > 400, "{count} names");
+}
