@@ -44,10 +44,13 @@ impl CoreModuleOption {
             return all.get(number).cloned().with_context(missing);
         }
         let is_profiled = |module: &&Module| hashes.iter().any(|hash| module.has_hash(hash));
-        if let Some(module) = all.iter().find(is_profiled) {
+        let fitting = fitting(&all, asked);
+        // Modules of the same code may have other names.
+        let named = fitting.iter().map(|&number| &all[number]).find(is_profiled);
+        if let Some(module) = named.or_else(|| all.iter().find(is_profiled)) {
             return Ok(module.clone());
         }
-        let number = match fitting(&all, asked)[..] {
+        let number = match fitting[..] {
             // Perhaps a function of that name was inlined.
             [] => return modules::main_module(&component, path),
             [only] => only,
@@ -64,13 +67,13 @@ impl CoreModuleOption {
 }
 
 /// Returns the numbers of the modules that have a function with the name or index `asked`, or else with a name of which it
-/// is a part. Of equal modules only the first is returned.
+/// is a part. Of modules with the same code and names only the first is returned.
 fn fitting(all: &[Module], asked: &str) -> Vec<usize> {
     let functions: Vec<Vec<Named>> = all.iter().map(names::of_module).collect();
     let index = asked.parse::<u32>().ok();
     let is_whole = |named: &Named| index.map_or(named.is_called(asked), |index| index == named.index);
     let is_part = |named: &Named| named.shown().contains(asked);
-    let is_first = |number: usize| !all[..number].iter().any(|other| other.hash() == all[number].hash());
+    let is_first = |number: usize| !all[..number].iter().any(|other| modules::are_alike(other, &all[number]));
     let having = |fits: &dyn Fn(&Named) -> bool| -> Vec<usize> {
         (0..all.len()).filter(|&number| is_first(number) && functions[number].iter().any(fits)).collect()
     };

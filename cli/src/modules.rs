@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueHint};
 use wprof::component::{Component, is_component};
 use wprof::{Engine, Module, OwnArtifacts, Precompiled};
-use wprof_profiler::Profile;
+use wprof_profiler::{Callee, Profile};
 use wprof_report::names;
 
 use crate::help;
@@ -79,6 +79,18 @@ pub fn main_module(component: &Component, path: &Path) -> Result<Module> {
 /// Returns all core modules of a component in the order of their numbers: behind its own are those of adapters.
 pub fn of_component(component: &Component) -> Vec<Module> {
     component.modules().iter().chain(component.adapters()).cloned().collect()
+}
+
+/// Reports whether nothing in a profile tells two core modules apart: they have the same code, and the same names for
+/// their functions. What they differ in may be their data.
+pub fn are_alike(one: &Module, other: &Module) -> bool {
+    let is_same = std::ptr::eq(one.info(), other.info());
+    is_same || one.hash() == other.hash() && func_names(one).eq(func_names(other))
+}
+
+fn func_names(module: &Module) -> impl Iterator<Item = Option<&str>> {
+    let info = module.info();
+    (0..info.imported_funcs + info.defined_funcs()).map(|func| module.func_name(func))
 }
 
 /// Loads what `wprof compile` made for this user. Its code may do all that the user may, so files of other users are
@@ -168,10 +180,10 @@ impl ModuleOption {
     /// Returns an error if the module is missing or invalid, or another one.
     pub fn needed(&self, profile: &mut Profile, profile_path: &Path) -> Result<Module> {
         let module = match &self.module {
-            Some(path) => of_hash(profile.module_hash, path),
+            Some(path) => within(profile, path).map(|(module, _)| module),
             None => {
                 let found = locate(&profile.program, profile_path);
-                checked(profile.module_hash, &found, "say with --module where the module that ran is")
+                checked(Ran::of(profile), &found, "say with --module where the module that ran is")
                     .map(|(module, _)| module)
             }
         }?;
@@ -184,7 +196,7 @@ impl ModuleOption {
     /// # Errors
     /// Returns an error if the given module is not the profile's.
     pub fn at_hand(&self, profile: &mut Profile, profile_path: &Path) -> Result<Option<Module>> {
-        let module = self.of_record((profile.module_hash, &profile.program), profile_path)?;
+        let module = self.of(Ran::of(profile), &profile.program, profile_path)?;
         if let Some(module) = &module {
             names::adopt(profile, module);
         }
@@ -196,9 +208,14 @@ impl ModuleOption {
     /// # Errors
     /// Returns an error under the conditions of [`ModuleOption::at_hand`].
     pub fn of_record(&self, (hash, program): ([u8; 32], &str), record: &Path) -> Result<Option<Module>> {
+        self.of(Ran { hash, profile: None }, program, record)
+    }
+
+    fn of(&self, ran: Ran<'_>, program: &str, record: &Path) -> Result<Option<Module>> {
+        let load = |path: &Path| checked(ran, path, MISSING).map(|(module, _)| module);
         match &self.module {
-            Some(path) => of_hash(hash, path).map(Some),
-            None => Ok(of_hash(hash, &locate(program, record)).ok()),
+            Some(path) => load(path).map(Some),
+            None => Ok(load(&locate(program, record)).ok()),
         }
     }
 }
@@ -239,34 +256,66 @@ pub fn tell_missing_debug_info(module: Option<&Module>) {
     }
 }
 
-/// Loads the module with a hash, which is expected at `path`.
+/// What errors advise where a module is missing, or another one.
+const MISSING: &str = "give the module that ran";
+
+/// What is known of the module that ran.
+#[derive(Clone, Copy)]
+struct Ran<'a> {
+    hash: [u8; 32],
+    /// Its profile, if that is what is read. Its names tell modules apart that have the same code.
+    profile: Option<&'a Profile>,
+}
+
+impl<'a> Ran<'a> {
+    fn of(profile: &'a Profile) -> Ran<'a> {
+        Ran { hash: profile.module_hash, profile: Some(profile) }
+    }
+
+    fn is(&self, module: &Module) -> bool {
+        module.has_hash(&self.hash)
+    }
+
+    /// Returns the module that ran: of several with its code the first in which functions have its names.
+    fn find(&self, all: Vec<Module>) -> Option<Module> {
+        let mut same: Vec<Module> = all.into_iter().filter(|module| self.is(module)).collect();
+        let has_names = |module: &Module| self.profile.is_none_or(|profile| has_names_of(module, profile));
+        let found = same.iter().position(has_names).unwrap_or(0);
+        (found < same.len()).then(|| same.swap_remove(found))
+    }
+}
+
+/// Reports whether functions have the names in a module that they have in a profile.
+fn has_names_of(module: &Module, profile: &Profile) -> bool {
+    let functions = profile.functions.iter().map(|function| (function.index, &function.name));
+    let routines = profile.contexts.iter().flat_map(|tree| &tree.routines);
+    let own = routines.filter_map(|routine| match &routine.callee {
+        Callee::Function { index, name } => Some((*index, name)),
+        _ => None,
+    });
+    functions.chain(own).all(|(index, name)| name.as_deref() == module.func_name(index))
+}
+
+/// Loads the module of a profile, which is expected at `path`, and the component that it is in, if it is in one.
 ///
 /// # Errors
 /// Returns an error if the module is missing or invalid, or another one.
-pub fn of_hash(hash: [u8; 32], path: &Path) -> Result<Module> {
-    within(hash, path).map(|(module, _)| module)
+pub fn within(profile: &Profile, path: &Path) -> Result<(Module, Option<Component>)> {
+    checked(Ran::of(profile), path, MISSING)
 }
 
-/// Loads the module with a hash, which is expected at `path`, and the component that it is in, if it is in one.
-///
-/// # Errors
-/// Returns an error under the conditions of [`of_hash`].
-pub fn within(hash: [u8; 32], path: &Path) -> Result<(Module, Option<Component>)> {
-    checked(hash, path, "give the module that ran")
-}
-
-/// Loads the module with a hash; errors give `advice` if it is missing or another one.
-fn checked(hash: [u8; 32], path: &Path, advice: &str) -> Result<(Module, Option<Component>)> {
+/// Loads the module that ran; errors give `advice` if it is missing or another one.
+fn checked(ran: Ran<'_>, path: &Path, advice: &str) -> Result<(Module, Option<Component>)> {
     ensure!(path.exists(), "the module {} does not exist: {advice}", path.display());
     let (module, component) = match open(&plain_engine()?, path)? {
         Program::Component(component) => {
-            let module = of_component(&component).into_iter().find(|module| module.has_hash(&hash));
+            let module = ran.find(of_component(&component));
             (module.map_or_else(|| main_module(&component, path), Ok)?, Some(component))
         }
         Program::Module(module) => (module, None),
     };
     ensure!(
-        module.has_hash(&hash),
+        ran.is(&module),
         "{} is not the module that ran, or has changed since: {advice}",
         path.display()
     );

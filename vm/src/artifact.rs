@@ -11,6 +11,7 @@
 
 use std::ops::Range;
 
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use wprof_jit::code::stand_ins::StandIns;
@@ -78,10 +79,23 @@ impl<C> Codes<C> {
     }
 }
 
+/// The numbers of modules with the same hash in one component: each has code of its own, as code contains addresses.
+#[derive(Debug, Default)]
+pub struct Numbers(HashMap<[u8; HASH], u32>);
+
+impl Numbers {
+    /// Returns how many modules with this hash came before.
+    pub fn next(&mut self, hash: &[u8; HASH]) -> u32 {
+        let known = self.0.entry(*hash).or_default();
+        *known += 1;
+        *known - 1
+    }
+}
+
 /// Where the modules of a component get their code from.
 pub enum CodeSource {
     /// The engine's code cache, if it has one.
-    Cache,
+    Cache(Numbers),
     /// The artifact of the component.
     Artifact(Codes),
     /// Nowhere; the compiled code gets stand-ins for its constants.

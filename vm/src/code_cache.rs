@@ -201,18 +201,23 @@ impl CodeCache {
         Some(CodeCache { folder, compiler: Sha256::digest(version).into() })
     }
 
-    /// Loads the cached data of the module with this hash.
-    pub fn load(&self, module: &[u8; HASH]) -> Option<CachedModule> {
-        let bytes = fs::read(self.path(module)).ok()?;
+    /// Loads the cached data of the module with this hash, the one with this number among those of its component.
+    pub fn load(&self, module: &[u8; HASH], number: u32) -> Option<CachedModule> {
+        let bytes = fs::read(self.path(module, number)).ok()?;
         let (hash, content) = bytes.split_at_checked(HASH)?;
         (Sha256::digest(content).as_slice() == hash).then(|| postcard::from_bytes(content).ok())?
     }
 
-    /// Stores `content` for the module with this hash.
+    /// Stores `content` for the module with this hash and number.
     ///
     /// # Errors
     /// Returns an error if the system refuses; the previous content then stays.
-    pub fn store(&self, module: &[u8; HASH], content: &CachedModule<Placed>) -> std::io::Result<()> {
+    pub fn store(
+        &self,
+        module: &[u8; HASH],
+        number: u32,
+        content: &CachedModule<Placed>,
+    ) -> std::io::Result<()> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let mut bytes = vec![0; HASH];
         bytes = postcard::to_extend(content, bytes).map_err(std::io::Error::other)?;
@@ -222,7 +227,7 @@ impl CodeCache {
         self.make_room(bytes.len() as u64);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let temporary = self.folder.join(format!("{}-{number}.tmp", std::process::id()));
-        let stored = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, self.path(module)));
+        let stored = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, self.path(module, number)));
         if stored.is_err() {
             // The first error is the one to report.
             let _ = fs::remove_file(&temporary);
@@ -230,8 +235,9 @@ impl CodeCache {
         stored
     }
 
-    fn path(&self, module: &[u8; HASH]) -> PathBuf {
-        let key = Sha256::new().chain_update(self.compiler).chain_update(module).finalize();
+    fn path(&self, module: &[u8; HASH], number: u32) -> PathBuf {
+        let key = Sha256::new().chain_update(self.compiler).chain_update(module);
+        let key = key.chain_update(number.to_le_bytes()).finalize();
         self.folder.join(name_of(&key))
     }
 

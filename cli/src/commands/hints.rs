@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use wprof::Module;
 use wprof::component::Component;
 use wprof_profiler::Profile;
-use wprof_report::hints::{self, Options};
+use wprof_report::hints::{self, Hinted, Options};
 
 use crate::{modules, output};
 
@@ -73,7 +73,7 @@ pub struct HintsArgs {
 
 pub fn execute(args: &HintsArgs) -> Result<()> {
     let profile = super::read_profile(&args.profile)?;
-    let (module, component) = modules::within(profile.module_hash, &args.module)?;
+    let (module, component) = modules::within(&profile, &args.module)?;
     if args.check {
         output::tell_line(format_args!("{}", hints::accuracy(&module, &profile)?));
         return Ok(());
@@ -105,16 +105,26 @@ fn write_hinted(
     (options.all, options.likely, options.reached) = (args.all, args.likely / 100.0, args.reached);
     let hinted = hints::write(module, profile, &options)?;
     let whole = match component {
-        Some(component) => {
-            let plain = module.bytes().map_err(modules::failure)?;
-            wprof_instrument::with_module(component.bytes(), &plain, &hinted.bytes)?
-        }
+        Some(component) => with_hints(&component, module, |alike| Ok(hints::write(alike, profile, &options)?))?,
         None => hinted.bytes,
     };
     output::write_file(path, |out| out.write_all(&whole))?;
     hinted.sections.iter().for_each(|section| output::tell_line(format_args!("{section}")));
     output::tell_line(format_args!("{}", hinted.accuracy));
     Ok(())
+}
+
+/// Returns a component in which hints are in a core module, and in those whose profile is the same.
+fn with_hints(
+    component: &Component,
+    module: &Module,
+    hinted: impl Fn(&Module) -> Result<Hinted>,
+) -> Result<Vec<u8>> {
+    let alike = component.modules().iter().filter(|other| modules::are_alike(module, other));
+    alike.clone().try_fold(component.bytes().to_vec(), |whole, alike| {
+        let plain = alike.bytes().map_err(modules::failure)?;
+        Ok(wprof_instrument::with_module(&whole, &plain, &hinted(alike)?.bytes)?)
+    })
 }
 
 fn likely(text: &str) -> Result<f64, String> {

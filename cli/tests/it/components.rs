@@ -407,3 +407,84 @@ fn names_in_any_order_are_read() {
         assert!(trapped.err.contains(name), "{}", trapped.err);
     }
 }
+
+/// Two modules of the same code that differ in their data, whose functions have the names given.
+fn alike(names: [&str; 2]) -> String {
+    let module = |number: usize| {
+        format!(
+            r#"(core module $m{number} (memory 1) (data (i32.const 0) "{number}")
+            (func ${} (export "work") (param i32) (result i32)
+              (loop $next
+                (br_if $next (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
+              (i32.load8_u (i32.const 0))))"#,
+            names[number]
+        )
+    };
+    format!(
+        r#"(component {} {}
+        (core instance $a (instantiate $m0))
+        (core instance $b (instantiate $m1))
+        (func (export "a") (param "n" s32) (result s32) (canon lift (core func $a "work")))
+        (func (export "b") (param "n" s32) (result s32) (canon lift (core func $b "work"))))"#,
+        module(0),
+        module(1)
+    )
+}
+
+/// Returns the counts of the only function of a profile: calls and instructions.
+fn only_function(profile: &str) -> (u64, u64) {
+    let report = wprof(&["report", "--json", profile]).succeeded();
+    let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+    let [function] = &report["functions"].as_array().expect("a list")[..] else { panic!("{report}") };
+    (function["calls"].as_u64().expect("a number"), function["ops"].as_u64().expect("a number"))
+}
+
+#[test]
+fn core_modules_of_the_same_code_have_one_profile() {
+    let folder = Folder::new();
+    let component = folder.file("alike.wat", &alike(["work", "work"]));
+    let profile = folder.path("p.wprof");
+    for collect in ["edges", "blocks", "paths", "edges,cct"] {
+        let run = |calls: &[&str]| {
+            let run = ["run", "--collect", collect, "-o", &profile];
+            let calls: Vec<&str> = calls.iter().flat_map(|call| ["--invoke", call]).collect();
+            let ran = wprof(&[&run[..], &calls, &[&component]].concat());
+            assert!(ran.err.contains("core modules 0 and 1 have the same code"), "{}", ran.err);
+            ran.succeeded();
+            only_function(&profile)
+        };
+        let (first, second, both) = (run(&["a(100)"]), run(&["b(1000)"]), run(&["a(100)", "b(1000)"]));
+        assert_eq!((first.0, second.0, both), (1, 1, (2, first.1 + second.1)), "{collect}");
+        assert!(second.1 > 9 * first.1, "{second:?} {first:?}");
+        assert!(!std::path::Path::new(&folder.path("p.core1.wprof")).exists());
+    }
+    wprof(&["run", "-q", "--exact", "-o", &profile, "--invoke", "b(1000)", &component]).succeeded();
+    let used = ["run", "-q", "--profile-use", &profile, "--invoke", "a(7)", &component];
+    assert_eq!(wprof(&used).succeeded(), "48\n");
+    // Both get the hints, whichever it was that ran.
+    let hinted = folder.path("hinted.wasm");
+    wprof(&["hints", &component, &profile, "-o", &hinted]).succeeded();
+    let bytes = std::fs::read(&hinted).expect("written");
+    let sections = bytes.windows(25).filter(|part| part == b"metadata.code.branch_hint").count();
+    assert_eq!(sections, 2);
+}
+
+#[test]
+fn core_modules_of_the_same_code_with_other_names_are_told_apart() {
+    let folder = Folder::new();
+    let component = folder.file("names.wat", &alike(["first", "second"]));
+    let (profile, other) = (folder.path("p.wprof"), folder.path("p.core1.wprof"));
+    let run = ["run", "--exact", "-o", &profile, "--invoke", "a(100)", "--invoke", "b(1000)", &component];
+    let ran = wprof(&run);
+    assert!(ran.err.contains("core module 1 ran 1 function: see p.core1.wprof"), "{}", ran.err);
+    assert_eq!(ran.succeeded(), "48\n49\n");
+    let ((calls, few), (other_calls, many)) = (only_function(&profile), only_function(&other));
+    assert!((calls, other_calls) == (1, 1) && many > 9 * few, "{few} {many}");
+    for (profile, own, alien) in [(&profile, "first", "second"), (&other, "second", "first")] {
+        let report = wprof(&["report", profile]).succeeded();
+        assert!(report.contains(own) && !report.contains(alien), "{report}");
+        wprof(&["annotate", profile, own]).succeeded();
+        let explained = wprof(&["explain", &component, own, "--weights", profile, "--stage", "plan"]);
+        assert!(explained.succeeded().starts_with(&format!("{own}: ")));
+    }
+}

@@ -81,14 +81,20 @@ impl Profile {
         Ok(())
     }
 
-    /// Adds the counts that another instance of the same module has for itself in the same run, with the same metrics. What
-    /// belongs to the run rather than to an instance (calls of the host, events, calling contexts, time) stays as it is.
+    /// Adds the counts that another instance of the same module, or of one with the same code, has for itself in the same
+    /// run, with the same metrics. What belongs to the run rather than to an instance (calls of the host, events, calling
+    /// contexts, time, the number of bursts) stays as it is.
     ///
     /// # Errors
     /// Fails under the conditions of [`merge`](Self::merge).
     pub fn add_instance(&mut self, other: &Self) -> Result<(), MergeError> {
         self.check_mergeable(other)?;
         self.merge_code(other, self.metrics.clone())?;
+        self.code = self.code.merged(other.code);
+        self.skipped = match (self.skipped.take(), &other.skipped) {
+            (Some(ours), Some(theirs)) => Some(ours.merged_in_run(theirs)),
+            (ours, theirs) => ours.or_else(|| theirs.clone()),
+        };
         self.normalize();
         Ok(())
     }

@@ -68,6 +68,11 @@ impl SkippedBursts {
         sum
     }
 
+    /// Returns the sum of the skipped bursts of two modules in one run, each of which has the number of all.
+    pub(super) fn merged_in_run(&self, other: &Self) -> Self {
+        Self { bursts: self.bursts.max(other.bursts), ..self.merged(other) }
+    }
+
     /// Sorts the functions, and adds up those with the same index.
     pub(super) fn normalize(&mut self) {
         self.functions.sort_by(|a, b| (a.function, &a.name).cmp(&(b.function, &b.name)));

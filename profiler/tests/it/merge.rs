@@ -63,6 +63,11 @@ fn skipped_bursts_add_up_by_function() {
     assert_eq!((merged.skipped_bursts(), merged.bursts), (9, Some(10)));
     assert_eq!(merged.skipped.map(|skipped| skipped.functions), Some(vec![of(1, 4, 40), of(3, 4, 10)]));
     assert_eq!(sum(&skips(7, &[]), &example()).skipped_bursts(), 7);
+    // Another module of the run has the same bursts, and its own functions.
+    let mut of_run = skips(9, &[of(1, 3, 30)]);
+    of_run.add_instance(&skips(9, &[of(1, 1, 10), of(3, 4, 10)])).unwrap();
+    assert_eq!((of_run.skipped_bursts(), of_run.bursts), (9, Some(5)));
+    assert_eq!(of_run.skipped.map(|skipped| skipped.functions), Some(vec![of(1, 4, 40), of(3, 4, 10)]));
 }
 
 #[test]

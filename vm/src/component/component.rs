@@ -15,7 +15,7 @@ use super::inline::inline;
 use super::parse::parse;
 use super::plan::{Export, Plan};
 use super::types::FuncType;
-use crate::artifact::CodeSource;
+use crate::artifact::{CodeSource, Numbers};
 use crate::module::{binary, check_size, of_another_module, part};
 use crate::{Engine, Error, ErrorKind, Module, Result};
 
@@ -48,7 +48,7 @@ impl Component {
     pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Component> {
         let bytes = bytes.as_ref();
         check_size(engine, bytes.len() as u64)?;
-        Component::load(engine, bytes.into(), &mut CodeSource::Cache)
+        Component::load(engine, bytes.into(), &mut CodeSource::Cache(Numbers::default()))
     }
 
     /// Loads a component whose size has been checked.
@@ -83,7 +83,7 @@ impl Component {
         let read = read().map_err(|e: io::Error| Error::with_source(ErrorKind::System, Box::new(e)));
         let load = |bytes: Vec<u8>| {
             check_size(engine, bytes.len() as u64)?;
-            Component::load(engine, bytes.into(), &mut CodeSource::Cache)
+            Component::load(engine, bytes.into(), &mut CodeSource::Cache(Numbers::default()))
         };
         read.and_then(load).map_err(|e| e.context(path.display()))
     }

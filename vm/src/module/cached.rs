@@ -8,19 +8,20 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use wprof_jit::code::stand_ins::Constants;
+use wprof_jit::code::stand_ins::{Constants, StandIns};
 use wprof_jit::compile::{MachineCode, Tier};
 
 use super::ModuleInner;
 use super::code::Compiled;
 use super::counters::Counters;
+use crate::artifact::{Codes, Numbers};
 use crate::code_cache::{
     CachedCode, CachedConstants, CachedFunction, CachedModule, CachedTrampoline, Placed,
 };
 use crate::runtime::code::no_code_memory;
 use crate::runtime::counts::cpu_time;
 use crate::runtime::values::type_ids::TypeEntry;
-use crate::{Error, Module, Result};
+use crate::{Engine, Error, Module, Result};
 
 /// Code is stored again when at least one function in this many is new or better.
 const WORTHWHILE: u32 = 32;
@@ -32,6 +33,47 @@ const LEAST_WAIT: Duration = Duration::from_millis(100);
 /// Nanoseconds per byte: code is also stored again when compiling better versions took longer than storing all
 /// code takes.
 const STORING: u64 = 5;
+
+/// Where the stored code of a module is at load.
+pub(super) enum Kept<'c> {
+    /// The entry in the engine's code cache, if any, for the next number of its hash.
+    InCache(&'c mut Numbers),
+    /// This code.
+    Artifact(CachedModule),
+    /// That of the same hash among these, if there is any.
+    Among(&'c mut Codes),
+    /// Nowhere; the compiled code gets stand-ins for its constants.
+    StandIns(StandIns),
+}
+
+/// The stored code of a module, if there is any.
+pub(super) struct Stored {
+    pub(super) cached: Option<CachedModule>,
+    /// How many modules of its component with the same hash came before it, if that decides which code it gets.
+    pub(super) number: u32,
+    pub(super) stand_ins: Option<StandIns>,
+}
+
+impl Kept<'_> {
+    /// Loads the code of a module, whose hash is computed if that is needed.
+    pub(super) fn load(self, engine: &Engine, hash: impl FnOnce() -> [u8; 32]) -> Stored {
+        let (mut number, mut stored_for) = (0, None);
+        let cached = match self {
+            Kept::InCache(numbers) => engine.code_cache().and_then(|cache| {
+                let hash = hash();
+                number = numbers.next(&hash);
+                cache.load(&hash, number)
+            }),
+            Kept::Artifact(code) => Some(code),
+            Kept::Among(codes) => codes.take(&hash()),
+            Kept::StandIns(stand_ins) => {
+                stored_for = Some(stand_ins);
+                None
+            }
+        };
+        Stored { cached, number, stand_ins: stored_for }
+    }
+}
 
 impl Module {
     /// Stores the code compiled so far in the engine's code cache, for the next time this module is loaded; see
@@ -55,7 +97,7 @@ impl Module {
             return Ok(false);
         }
         cache
-            .store(&self.hash(), &inner.snapshot())
+            .store(&self.hash(), inner.number, &inner.snapshot())
             .map_err(|e| Error::system("machine code not stored in the code cache", e))?;
         Ok(true)
     }

@@ -48,7 +48,7 @@ pub use reoptimized::{Reoptimization, VectorizedLoop};
 pub use symbols::{FrameSymbol, SourceRow};
 pub(crate) use versions::CompiledVersion;
 
-use crate::artifact::{CodeSource, Codes};
+use crate::artifact::{CodeSource, Numbers};
 use crate::background::{Job, Task};
 use crate::code_cache::{CachedConstants, CachedModule};
 use crate::runtime::code::{CodeSlots, no_code_memory};
@@ -58,6 +58,7 @@ use crate::runtime::linear_memory::memory_image::MemoryImage;
 use crate::runtime::values::type_ids::TypeEntry;
 use crate::types::defined::DefinedType;
 use crate::{Engine, Error, ErrorKind, ExternType, GlobalType, MemoryType, Result, TableType, TagType};
+use cached::{Kept, Stored};
 use calls::Calls;
 use code::ModuleCode;
 use file::Contents;
@@ -87,6 +88,8 @@ pub struct ModuleInner {
     part_rows: PartRows,
     code: ModuleCode,
     hash: ModuleHash,
+    /// How many modules of its component with the same hash came before it.
+    number: u32,
     names: OnceLock<Names>,
     symbols: OnceLock<Symbols>,
     /// The file that it was read from; companion files may lie beside it.
@@ -115,7 +118,7 @@ impl Module {
     }
 
     fn load(engine: &Engine, contents: Contents, file: Option<&Path>) -> Result<Module> {
-        Module::load_with(engine, contents, file, (Kept::InCache, Owner::None))
+        Module::load_with(engine, contents, file, (Kept::InCache(&mut Numbers::default()), Owner::None))
     }
 
     /// Loads a core module of a component. The engine's advice is for one of these modules; the others do without.
@@ -126,7 +129,7 @@ impl Module {
     ) -> Result<Module> {
         check_size(engine, bytes.len() as u64)?;
         let kept = match source {
-            CodeSource::Cache => Kept::InCache,
+            CodeSource::Cache(numbers) => Kept::InCache(numbers),
             CodeSource::Artifact(codes) => Kept::Among(codes),
             CodeSource::StandIns(stand_ins) => Kept::StandIns(*stand_ins),
         };
@@ -157,12 +160,7 @@ impl Module {
         let type_ids: Vec<u32> = types.iter().map(|entry| entry.id).collect();
         let hash = ModuleHash::new(&info);
         let advice = profiles::advice(engine, owner, |profile| profiles::is_of(profile, &info, &hash))?;
-        let (cached, stand_ins) = match kept {
-            Kept::InCache => (engine.code_cache().and_then(|cache| cache.load(&hash.get(&info.bytes))), None),
-            Kept::Artifact(code) => (Some(code), None),
-            Kept::Among(codes) => (codes.take(&hash.get(&info.bytes)), None),
-            Kept::StandIns(stand_ins) => (None, Some(stand_ins)),
-        };
+        let Stored { cached, number, stand_ins } = kept.load(engine, || hash.get(&info.bytes));
         let is_for_other_types = |of: &CachedConstants| of.type_ids != type_ids;
         let cached = cached.filter(|cached| !cached.constants.as_ref().is_some_and(is_for_other_types));
         let part_rows = PartRows::new(engine, &info);
@@ -183,6 +181,7 @@ impl Module {
             part_rows,
             code,
             hash,
+            number,
             names,
             symbols,
             file,
@@ -467,18 +466,6 @@ fn slots(
     let slots = lazy_slots(engine, info, rows, None)?;
     let is_usable = at.is_none() && slots.is_low();
     Ok((slots, cached.filter(|_| is_usable)))
-}
-
-/// The stored code of a module at load.
-enum Kept<'c> {
-    /// The entry in the engine's code cache, if any.
-    InCache,
-    /// This code.
-    Artifact(CachedModule),
-    /// That of the same hash among these, if there is any.
-    Among(&'c mut Codes),
-    /// None; the compiled code gets stand-ins for its constants.
-    StandIns(StandIns),
 }
 
 /// Stand-ins for all constants of a module's code.

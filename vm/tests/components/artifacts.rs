@@ -239,3 +239,43 @@ fn files_of_others_are_not_loaded_as_own() -> Outcome {
     assert!(error.contains("compile it here"), "{error}");
     Ok(())
 }
+
+/// Cached code has its module's addresses, so that modules of the same code need each their own.
+#[test]
+fn modules_of_the_same_code_have_each_their_cached_code() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let mut config = Config::new();
+    config.code_cache(folder.path().join("code"));
+    let module = |data: &str| ADDER.replacen("$m", &format!("$m (memory 1) (data (i32.const 0) \"{data}\")"), 1);
+    let component = format!(
+        r#"(component (component $A {} (core instance $m (instantiate $m))
+            (func (export "add") (param "n" u32) (result u32) (canon lift (core func $m "add"))))
+        (component $B {} (core instance $m (instantiate $m))
+            (func (export "add") (param "n" u32) (result u32) (canon lift (core func $m "add"))))
+        (instance $a (instantiate $A)) (instance $b (instantiate $B))
+        (export "a" (func $a "add")) (export "b" (func $b "add")))"#,
+        module("x"),
+        module("y")
+    );
+    let load = || Component::new(&Engine::new(&config)?, &component);
+    let counts = |component: &Component| component.modules().iter().map(|m| m.compiled().0).collect::<Vec<_>>();
+    for round in 0..3 {
+        let component = load()?;
+        assert_eq!(component.modules()[0].hash(), component.modules()[1].hash());
+        let expected = if round == 0 { [0, 0] } else { [2, 2] };
+        assert_eq!(counts(&component), expected, "round {round}");
+        let mut store = Store::new(component.engine(), ());
+        let instance = Linker::new(component.engine()).instantiate(&mut store, &component)?;
+        for name in ["a", "b"] {
+            let mut result = [Val::U32(0)];
+            instance.get_func(name).ok_or("missing")?.call(&mut store, &[Val::U32(10)], &mut result)?;
+            assert_eq!(result, [Val::U32(65)]);
+        }
+        assert_eq!(counts(&component), [2, 2]);
+        drop((instance, store));
+        for module in component.modules() {
+            assert_eq!(module.update_code_cache()?, round == 0);
+        }
+    }
+    Ok(())
+}

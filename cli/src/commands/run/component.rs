@@ -1,12 +1,9 @@
 //! Execution of components: the choice of the called function and its arguments.
 
-use std::collections::HashSet;
-
 use anyhow::{Result, anyhow, bail, ensure};
 use wprof::component::{Component, FuncType, Instance, InstancePre, Linker, Val};
 use wprof::wasi::WasiCtx;
-use wprof::{Error, ErrorKind, Module, Store, wasi2};
-use wprof_profiler::Profile;
+use wprof::{Error, ErrorKind, Store, wasi2};
 use wprof_report::names;
 
 use super::args::ProgramArgs;
@@ -14,7 +11,7 @@ use super::stubs::Stubs;
 use crate::commands::serve::Server;
 use crate::modules::failure;
 use crate::wave::Named;
-use crate::{modules, output, wave};
+use crate::{output, wave};
 
 /// Runs a command component, or instantiates a component, calls the functions of `--invoke`, and prints their results.
 ///
@@ -133,25 +130,6 @@ fn instantiated(
         Err(error) if error.kind() == ErrorKind::Link => Err(missing_imports(&error)),
         Err(error) => Ok(Err(error)),
     }
-}
-
-/// Returns the profiles of the core modules that ran beside the main one, with the modules' numbers. A module that the
-/// component contains several times has one profile.
-///
-/// # Errors
-/// Returns an error if nothing was counted.
-pub fn others(store: &Store<WasiCtx>, component: &Component, main: &Module) -> Result<Vec<(usize, Profile)>> {
-    let mut known = HashSet::from([main.hash()]);
-    let all = modules::of_component(component).into_iter().enumerate();
-    let others = all.filter(|(_, module)| known.insert(module.hash()));
-    let profile = |(number, module): (usize, Module)| {
-        let profile = module.profile(store)?;
-        Some(profile.map(|profile| (number, profile)).map_err(failure))
-    };
-    let ran = |profile: &Result<(usize, Profile)>| {
-        profile.as_ref().map_or(true, |(_, profile)| profile.code.compiled > 0)
-    };
-    others.filter_map(profile).filter(ran).collect()
 }
 
 fn missing_imports(error: &Error) -> anyhow::Error {

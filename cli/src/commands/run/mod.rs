@@ -7,6 +7,7 @@ pub mod across;
 mod args;
 pub mod collect;
 mod component;
+mod core_profiles;
 pub mod ending;
 mod host;
 mod interruption;
@@ -106,6 +107,7 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
         if let Some(requests) = &outcome.requests {
             requests.write(&mut page);
         }
+        summarize_sum(&mut page, &loaded.module, &modules);
         others.iter().for_each(|other| summarize_other(&mut page, &args, &modules, other));
         output::tell(format_args!("{}", page.into_text()));
         modules::tell_missing_debug_info(profile.as_ref().map(|_| &loaded.module));
@@ -167,21 +169,40 @@ fn path_of_other(path: &Path, number: usize) -> PathBuf {
     path.with_extension(format!("core{number}{}", extension.unwrap_or_default()))
 }
 
-/// Writes a summary line about another core module of a component.
+/// Writes that the profile is of several core modules, if it is.
+fn summarize_sum(page: &mut Page, main: &Module, modules: &[Module]) {
+    let alike = core_profiles::alike(modules, main);
+    if alike.len() > 1 {
+        text::detail(page, &format!("{} have the same code: the profile is of all of them", numbered(&alike)));
+    }
+}
+
+/// Returns core modules by their numbers.
+fn numbered(numbers: &[usize]) -> String {
+    let mut listed: Vec<String> = numbers.iter().map(usize::to_string).collect();
+    match listed.pop() {
+        Some(last) if !listed.is_empty() => format!("core modules {} and {last}", listed.join(", ")),
+        last => format!("core module {}", last.unwrap_or_default()),
+    }
+}
+
+/// Writes a summary line about another core module of a component, or several of the same code.
 fn summarize_other(
     page: &mut Page,
     args: &RunArgs,
     modules: &[Module],
     (number, profile): &(usize, Profile),
 ) {
-    let name = modules.get(*number).and_then(Module::name).map(names::harmless);
+    let module = modules.get(*number);
+    let alike = numbered(&module.map_or(vec![*number], |module| core_profiles::alike(modules, module)));
+    let name = module.and_then(Module::name).map(names::harmless);
     let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
     let functions = count_of(profile.code.compiled, "function");
     let file = args.output.as_deref().map(|path| path_of_other(path, *number));
     // The file is beside the main one, so its name suffices.
     let file = file.as_deref().and_then(Path::file_name).map(|file| file.to_string_lossy());
     let file = file.map(|file| format!(": see {}", names::harmless(&file))).unwrap_or_default();
-    text::detail(page, &format!("core module {number}{name} ran {functions}{file}"));
+    text::detail(page, &format!("{alike}{name} ran {functions}{file}"));
 }
 
 /// Opens descriptors that the program cannot use up, so that its profile can be written whatever it leaves open.

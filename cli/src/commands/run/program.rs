@@ -15,9 +15,10 @@ use wprof_profiler::{Bursts, Ending, Profile, ThreadProfile};
 
 use super::args::ProgramArgs;
 use super::collect::Counted;
+use super::core_profiles::CoreProfiles;
 use super::interruption::Interruption;
 use super::live::{Following, Live};
-use super::renewal::{Earlier, Renewal};
+use super::renewal::Renewal;
 use super::threads::{self, ProgramThreads};
 use super::traced::{ThreadTrace, TraceTarget};
 use super::{component, ending, host, invoke, nanoseconds, stubs};
@@ -229,7 +230,7 @@ struct Called {
     /// The requests that a server answered.
     requests: Option<Requests>,
     /// The counts of a server's earlier stores.
-    earlier: Earlier,
+    earlier: CoreProfiles,
 }
 
 impl Running<'_> {
@@ -245,12 +246,12 @@ impl Running<'_> {
             (Some(component), None) => component::call(self.args, store, component)?,
             (None, _) => run_module((self.args, self.is_quiet), store, self.module, linker)?,
         };
-        Ok(Called { ended, requests: None, earlier: Earlier::default() })
+        Ok(Called { ended, requests: None, earlier: CoreProfiles::default() })
     }
 
     fn serve(&self, store: &mut Store<WasiCtx>, component: &Component, server: Server) -> Result<Called> {
         let kinds = self.counted.events.iter().map(|kind| kind.name.clone()).collect();
-        let (mut requests, mut earlier) = (Requests::new(kinds), Earlier::default());
+        let (mut requests, mut earlier) = (Requests::new(kinds), CoreProfiles::default());
         let ended = component::serve(self.args, store, component, |store, pre, instance| {
             let renewal = Renewal {
                 args: self.args,
@@ -294,14 +295,13 @@ impl Running<'_> {
         let spent = self.counted.budget.as_ref().map(|budget| store.event_count(&budget.kind));
         let spent = overdrawn.map_or_else(|| spent.transpose().map_err(failure), |spent| Ok(Some(spent)))?;
         let (stop, bursts) = (store.stop().map_err(failure)?, store.bursts());
-        let mut others = match &self.component {
-            Some(component) if has_profile => component::others(store, component, self.module)?,
-            _ => Vec::new(),
-        };
+        let mut counted = CoreProfiles::default();
+        if has_profile {
+            counted = CoreProfiles::read(store, self.module, self.component.as_ref())?;
+            counted.add(earlier)?;
+        }
         let collected = store.gc_statistics().cloned();
-        let profile = has_profile.then(|| self.module.profile(store)).flatten();
-        let mut profile = profile.transpose().map_err(failure)?;
-        earlier.add_to(&mut profile, &mut others)?;
+        let CoreProfiles { main: mut profile, others } = counted;
         if let Some(profile) = profile.as_mut().filter(|_| has_threads) {
             profile.threads = vec![ThreadProfile::new(0, nanoseconds(cpu), profile)];
             others_ended.profile.iter().try_for_each(|other| profile.merge(other))?;

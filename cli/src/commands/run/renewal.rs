@@ -8,11 +8,11 @@ use anyhow::Result;
 use wprof::component::{Component, Instance, InstancePre};
 use wprof::wasi::WasiCtx;
 use wprof::{Error, Module, Store, Trap};
-use wprof_profiler::Profile;
 
 use super::args::ProgramArgs;
+use super::core_profiles::CoreProfiles;
 use super::interruption::Interruption;
-use super::{component, host};
+use super::host;
 use crate::commands::serve::Instances;
 use crate::modules::failure;
 
@@ -29,15 +29,7 @@ pub struct Renewal<'a> {
     /// Whether there may be other stores than the first.
     pub can_renew: bool,
     /// Collects what stores that are gone have counted, if a profile is wanted.
-    pub earlier: Option<Mutex<Earlier>>,
-}
-
-/// The counts of stores that are gone.
-#[derive(Default)]
-pub struct Earlier {
-    profile: Option<Profile>,
-    /// Those of other core modules, with the modules' numbers.
-    others: Vec<(usize, Profile)>,
+    pub earlier: Option<Mutex<CoreProfiles>>,
 }
 
 impl Instances for Renewal<'_> {
@@ -72,38 +64,10 @@ impl Instances for Renewal<'_> {
 
     fn keep(&self, store: &Store<WasiCtx>) -> Result<()> {
         let Some(earlier) = &self.earlier else { return Ok(()) };
-        let profile = self.main.profile(store);
-        let others = component::others(store, self.component, self.main)?;
-        let profile = profile.transpose().map_err(failure)?;
-        earlier.lock().unwrap_or_else(PoisonError::into_inner).add(profile, others)
-    }
-}
-
-impl Earlier {
-    fn add(&mut self, profile: Option<Profile>, others: Vec<(usize, Profile)>) -> Result<()> {
-        let (mut profile, mut others) = (profile, others);
-        std::mem::take(self).add_to(&mut profile, &mut others)?;
-        *self = Earlier { profile, others };
-        Ok(())
-    }
-
-    /// Adds the counts to those of the last store.
-    ///
-    /// # Errors
-    /// Returns an error if the profiles are not of the same kind, of which no case is known.
-    pub fn add_to(self, profile: &mut Option<Profile>, others: &mut Vec<(usize, Profile)>) -> Result<()> {
-        match (profile.as_mut(), self.profile) {
-            (Some(sum), Some(earlier)) => sum.merge(&earlier)?,
-            (None, earlier) => *profile = earlier,
-            (Some(_), None) => {}
-        }
-        for (number, earlier) in self.others {
-            match others.iter_mut().find(|(other, _)| *other == number) {
-                Some((_, sum)) => sum.merge(&earlier)?,
-                None => others.push((number, earlier)),
-            }
-        }
-        others.sort_by_key(|(number, _)| *number);
+        let mut counted = CoreProfiles::read(store, self.main, Some(self.component))?;
+        let mut earlier = earlier.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.add(std::mem::take(&mut earlier))?;
+        *earlier = counted;
         Ok(())
     }
 }
