@@ -40,7 +40,7 @@ pub use paths::{HotPath, PathProfile};
 pub use rank::{Predictor, Suspect, TestGain, order_tests, suspects};
 pub use residual::{PathEnd, Residual, ResidualError, UntestedPath};
 pub use run::{Ending, Run};
-pub use shares::{Share, Shares};
+pub use shares::{Share, Shares, Unseen};
 pub use skipped::{SkippedBursts, SkippedIn};
 pub use supergraph::{BlockPart, MarkedCall, MarkedCalls, Supergraph, Supergraphs};
 pub use thread::{ThreadFunction, ThreadProfile};

@@ -20,7 +20,7 @@
 use std::collections::HashMap;
 
 use super::{FunctionProfile, Profile};
-use crate::{Callee, FigureKind, Rate};
+use crate::{Accuracy, Callee, FigureKind, Rate};
 
 /// Standard errors on either side: in a normal distribution 5% lie beyond.
 const STANDARD_ERRORS: f64 = 1.96;
@@ -39,6 +39,17 @@ pub struct Share {
     pub high: f64,
 }
 
+/// The most that functions have of a run in which no burst saw them, in nineteen of twenty samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unseen {
+    /// The number of functions that ran, but were in no burst.
+    pub functions: u64,
+    /// The most that each of them has, as a share of the run.
+    pub each: f64,
+    /// The most that all of them have together, as a share of the run.
+    pub together: f64,
+}
+
 /// The shares of a profile.
 #[derive(Clone, Debug)]
 pub struct Shares {
@@ -53,6 +64,10 @@ pub struct Shares {
     /// Instructions that skipped bursts would probably have counted, in all and by function.
     unseen: f64,
     unseen_of: HashMap<u32, f64>,
+    /// The number of functions that ran and were in no burst.
+    unseen_functions: u64,
+    /// The share of what bursts could see that such functions are expected to have, if enough bursts were read.
+    expected_unseen: Option<f64>,
 }
 
 /// Sums over a part of the paths.
@@ -110,7 +125,49 @@ impl Shares {
         let skipped = profile.skipped.iter().flat_map(|skipped| &skipped.functions);
         let unseen_of: HashMap<u32, f64> = skipped.map(|of| (of.function, of.ops as f64)).collect();
         let unseen = unseen_of.values().sum();
-        Shares { bursts, left_out: profile.most_left_out(), all, functions, records, unseen, unseen_of }
+        let seen = functions.values().filter(|part| part.ops > 0.0).count() as u64;
+        Shares {
+            bursts,
+            left_out: profile.most_left_out(),
+            all,
+            functions,
+            records,
+            unseen,
+            unseen_of,
+            unseen_functions: profile.code.compiled.saturating_sub(seen),
+            expected_unseen: profile.accuracy.map(Accuracy::unseen),
+        }
+    }
+
+    /// Returns the most that functions have which ran but were in no burst; `None` if there are none, or nothing is left to
+    /// chance.
+    ///
+    /// One that none of n bursts saw has at most 3 / n of the run, with 95% confidence. All of them have about what those
+    /// have that exactly one burst saw (Good 1953), a count of bursts that is off by its square root, as a Poisson
+    /// variable.
+    pub fn unseen(&self) -> Option<Unseen> {
+        let (functions, bursts) = (self.unseen_functions, self.bursts.filter(|_| self.unseen_functions > 0)?);
+        let none = self.share_of_seen(Part::default()).high;
+        let expected = |share: f64| {
+            let once = share * bursts;
+            (once + STANDARD_ERRORS * once.sqrt()) / bursts + none
+        };
+        let by_number = functions as f64 * none;
+        let together = self.expected_unseen.map_or(by_number, |share| expected(share).min(by_number));
+        let [each, together] = [none, together].map(|most| self.of_run(most.min(self.left_out)));
+        Some(Unseen { functions, each, together })
+    }
+
+    /// Returns the most of the whole run that may be of a part which has at most `most` of what bursts could see.
+    fn of_run(&self, most: f64) -> f64 {
+        let weight = self.most_skipped();
+        (1.0 - weight) * most + weight
+    }
+
+    /// Returns the largest part of the run that skipped bursts may have missed.
+    fn most_skipped(&self) -> f64 {
+        let most = MOST_UNSEEN * self.unseen;
+        if most > 0.0 { most / (most + self.all.ops) } else { 0.0 }
     }
 
     /// Returns the share of the function with this index, without its callees; 0 if it was not seen.
@@ -137,9 +194,7 @@ impl Shares {
             return seen;
         }
         let share = (self.all.ops * seen.share + unseen) / all;
-        let most = MOST_UNSEEN * self.unseen;
-        let weight = most / (most + self.all.ops);
-        Share { share, low: (1.0 - weight) * seen.low, high: (1.0 - weight) * seen.high + weight }
+        Share { share, low: (1.0 - self.most_skipped()) * seen.low, high: self.of_run(seen.high) }
     }
 
     /// Returns the share of what bursts saw.

@@ -1,9 +1,9 @@
 //! The functions that cost the most.
 
-use wprof_profiler::{FunctionProfile, Share, Shares};
+use wprof_profiler::{FunctionProfile, Share, Shares, Unseen};
 
-use super::numbers::{average, grouped, percent, share};
-use super::page::{Ink, Span, plain, span};
+use super::numbers::{average, count_of, grouped, percent, share};
+use super::page::{Ink, Page, Span, plain, span};
 use super::place;
 use super::style::Style;
 use super::table::{Side, Table};
@@ -55,6 +55,25 @@ pub fn table(view: &View<'_>, order: Order, limit: usize, style: Style) -> Table
         table.row(row);
     }
     table
+}
+
+/// Writes what the functions that are not in the table, as no burst saw them, may have at most.
+pub fn write_unseen(page: &mut Page, view: &View<'_>) {
+    if let Some(unseen) = view.profile.sampled().and_then(|_| Shares::new(view.profile).unseen()) {
+        page.line(&[plain("  "), span(most_of(unseen), Ink::Faint)]);
+    }
+}
+
+fn most_of(Unseen { functions, each, together }: Unseen) -> String {
+    let (functions, most) = (count_of(functions, "function"), |share: f64| format!("{:.1}%", (1000.0 * share).ceil() / 10.0));
+    match most(each) == most(together) {
+        true => format!("{functions} that ran in no burst: at most {} of the run", most(together)),
+        false => format!(
+            "{functions} that ran in no burst: at most {} of the run each, {} together",
+            most(each),
+            most(together)
+        ),
+    }
 }
 
 /// Returns the figures of a function; the share of a sample is that of the run, and its interval follows it.

@@ -33,7 +33,11 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>,
         let table = functions::table(view, shown, top, style);
         match shown {
             Order::Time => section(page, title(shown), &table),
-            Order::Instructions | Order::Calls => sampled_section(page, view, title(shown), &table),
+            Order::Instructions => {
+                sampled_section(page, view, title(shown), &table);
+                functions::write_unseen(page, view);
+            }
+            Order::Calls => sampled_section(page, view, title(shown), &table),
         }
     }
     section(page, "Lines by time", &time::lines(view, top));

@@ -58,7 +58,9 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
     metrics::write_brief(page, view, HOT);
     host_calls::write_brief(page, view.profile);
     let functions = functions::table(view, Order::Instructions, FUNCTIONS, page.style());
-    write_tables(page, &[functions, lines::table(view, FUNCTIONS)]);
+    write_tables(page, &[functions]);
+    functions::write_unseen(page, view);
+    write_tables(page, &[lines::table(view, FUNCTIONS)]);
     let sample = view.profile.bursts.zip(view.sampled());
     match sample.is_some_and(|(bursts, rate)| sample::is_too_small_for_places(bursts, rate)) {
         false => write_places(page, view),

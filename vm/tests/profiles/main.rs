@@ -18,6 +18,9 @@ mod phases;
 mod profile;
 mod profiling_cost;
 mod round_paths;
+mod shares;
 mod time;
 mod trace;
 mod unbiased;
+#[cfg(feature = "wasi")]
+mod unbiased_programs;

@@ -4,8 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use wprof::profiler::{BurstLengths, Callee, ContextTree, Profile, Share, Shares};
+use wprof::profiler::{BurstLengths, Callee, Profile, Shares};
 use wprof::*;
+
+use crate::shares::{Judged, cases, chains, phases};
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
@@ -126,14 +128,14 @@ fn programs() -> Vec<(&'static str, String, i32)> {
     ]
 }
 
-fn config(profiling: ProfilingConfig) -> Config {
+pub fn config(profiling: ProfilingConfig) -> Config {
     let mut config = Config::new();
     config.strategy(Strategy::Optimized).background_compilation(false).reoptimization(None);
     config.profiling(profiling).count_contexts(true);
     config
 }
 
-fn bursts(checking: u32, instrumented: u32, checks: &str) -> ProfilingConfig {
+pub fn bursts(checking: u32, instrumented: u32, checks: &str) -> ProfilingConfig {
     let lengths = BurstLengths::new(checking, instrumented);
     let checks = checks.parse().expect("a known name");
     ProfilingConfig::Adaptive(Adaptive { lengths, checks, ..Adaptive::default() })
@@ -160,96 +162,17 @@ fn exact(functions: &str, count: i32) -> Result<Profile> {
     profile(config(ProfilingConfig::Exact(Collect::Paths)).flow_contexts(true), functions, count)
 }
 
-/// Returns the record of each chain of callees from the host on.
-fn chains(tree: &ContextTree) -> BTreeMap<Vec<Callee>, u32> {
-    let mut chains: Vec<Vec<Callee>> = vec![Vec::new()];
-    for (record, index) in tree.records.iter().zip(0..).skip(1) {
-        let mut chain = chains[record.parent as usize].clone();
-        chain.push(tree.callee(index).clone());
-        chains.push(chain);
-    }
-    chains.into_iter().zip(0..).collect()
-}
-
-/// A compared function or context: its exact share, and the sampled one.
-struct Case {
-    what: String,
-    exact: f64,
-    sampled: Share,
-}
-
-impl Case {
-    fn holds(&self) -> bool {
-        (self.sampled.low..=self.sampled.high).contains(&self.exact)
-    }
-}
-
-/// Returns the shares of functions and contexts above 2%.
-fn cases(exact: &Profile, sampled: &Profile) -> Vec<Case> {
-    let (expected, found) = (Shares::new(exact), Shares::new(sampled));
-    let mut cases = Vec::new();
-    for function in &exact.functions {
-        let what = function.name.clone().unwrap_or_default();
-        let exact = expected.function(function.index).share;
-        cases.push(Case { what, exact, sampled: found.function(function.index) });
-    }
-    let [trees, others] = [exact, sampled].map(|profile| profile.contexts.as_ref().expect("counted"));
-    let seen = chains(others);
-    for (chain, record) in chains(trees) {
-        let exact = expected.records([record]).expect("instructions in contexts").share;
-        let sampled = found.records(seen.get(&chain).copied()).expect("instructions in contexts");
-        let what = chain.iter().map(|callee| format!("> {callee}")).collect();
-        cases.push(Case { what, exact, sampled });
-    }
-    cases.retain(|case| case.exact > 0.02);
-    cases
-}
-
-/// Returns the number of shares of all programs, and the number of shares outside their interval, over `phases`
-/// phases.
-fn count(phases: u32) -> Result<(usize, usize)> {
-    let (mut all, mut wrong) = (0, 0);
-    for (name, functions, count) in programs() {
-        let exact = exact(&functions, count)?;
-        let (mut here, mut missed) = (0, 0);
-        for phase in 0..phases {
-            let sampled = profile(&config(bursts(457 + 7 * phase, 50, "default")), &functions, count)?;
-            for case in cases(&exact, &sampled) {
-                here += 1;
-                missed += usize::from(!case.holds());
-                if phase == 0 || !case.holds() {
-                    let Share { share, low, high } = case.sampled;
-                    println!(
-                        "{name}, phase {phase}: {} {:.1}%, sampled {:.1}% ({:.1} to {:.1}), {:?} bursts",
-                        case.what,
-                        100.0 * case.exact,
-                        100.0 * share,
-                        100.0 * low,
-                        100.0 * high,
-                        sampled.bursts
-                    );
-                }
-            }
-        }
-        println!("{name}: {missed} of {here} are wrong");
-        (all, wrong) = (all + here, wrong + missed);
-    }
-    Ok((all, wrong))
-}
-
 #[test]
 fn shares_lie_where_they_are_said_to() -> Outcome {
-    let (all, wrong) = count(3)?;
-    assert!(all > 100 && wrong * 20 <= all, "{wrong} of {all}");
-    Ok(())
-}
-
-#[test]
-#[ignore = "takes a minute: the whole acceptance test"]
-fn shares_lie_where_they_are_said_to_at_many_phases() -> Outcome {
-    let (all, wrong) = count(20)?;
-    assert!(all > 800 && wrong * 20 <= all, "{wrong} of {all}");
-    Ok(())
+    let mut judged = Judged::default();
+    for (name, functions, count) in programs() {
+        let exact = exact(&functions, count)?;
+        for phase in 0..phases() {
+            let sampled = profile(&config(bursts(457 + 7 * phase, 50, "default")), &functions, count)?;
+            judged.add(name, phase, &exact, &sampled);
+        }
+    }
+    judged.hold(30 * phases() as usize)
 }
 
 /// The mean over many phases, which is hardly affected by chance.
