@@ -81,11 +81,13 @@ builtins! {
     RecordBurst(I32, I64, I32) -> I32;
     /// `(byte offset of the instruction, address, bytes) -> status`: reports a memory access in a recorded burst.
     RecordAccess(I32, I64, I64) -> I32;
-    /// `(call record, size, count, freed block or address that receives the new one) -> status`: reports the entry of
-    /// an allocator, see [`crate::module::Allocator`].
-    EnterAllocator(I64, I64, I64, I64) -> I32;
-    /// `(call record, code of `NewBlock`, result) -> status`: reports the return of an allocator.
-    LeaveAllocator(I64, I32, I64) -> I32;
+    /// `(call record) -> status`: reports the first entry of an allocator in a context, of which the runtime fills in
+    /// [`super::call_record::allocates`].
+    EnterAllocator(I64) -> I32;
+    /// `(call record, its [`super::call_record::allocates`], code of `NewBlock`, result) -> status`: reports the return of
+    /// an allocator, whose request is at [`super::store_context::ASKED`]: size, count, and the freed block or the address
+    /// that receives the new one, see [`crate::module::Allocator`].
+    LeaveAllocator(I64, I64, I32, I64) -> I32;
     /// `(call record, function, type index, bytes) -> status`: reports the allocation of an object.
     CountObject(I64, I32, I32, I64) -> I32;
     /// `(function) -> trial bits`: reports a call of a function with two timed versions. See [`super::trial`].

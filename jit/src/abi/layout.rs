@@ -115,8 +115,13 @@ pub mod store_context {
     pub const DISPLAYS: i32 = HEAP_LIMIT + 8;
     /// `i64`: the number of further function frames allowed, if frames are limited.
     pub const FRAMES_LEFT: i32 = DISPLAYS + 8;
+    /// The request of the allocator that was entered last, if allocations are counted: its call record, and three numbers
+    /// whose meaning is that of [`Builtin::LeaveAllocator`](super::super::Builtin::LeaveAllocator).
+    pub const ASKED: i32 = FRAMES_LEFT + 8;
+    /// Number of `u64` of a request.
+    pub const ASKED_WORDS: u32 = 4;
     /// Size.
-    pub const SIZE: u32 = FRAMES_LEFT as u32 + 8;
+    pub const SIZE: u32 = ASKED as u32 + 8 * ASKED_WORDS;
     /// Maximum number of locals and operands of a frame that OSR moves; larger frames stay in their version.
     pub const OSR_VALUES: u32 = 4096;
 }
@@ -216,6 +221,16 @@ pub mod call_record {
             figures => figures + 1,
         }
     }
+    /// Returns the offset of a `u64` before the record, behind all others and only if allocations are counted: whether its
+    /// function allocates in this context, given the number of metrics and event kinds.
+    pub const fn allocates(metrics: u32, counted: u32) -> i32 {
+        -8 - 8 * words_before(metrics, counted) as i32
+    }
+    /// The value of [`allocates`] before the runtime was asked.
+    pub const UNKNOWN: u64 = 0;
+    /// The value of [`allocates`] where another allocator calls the function: what it does is not counted. Greater values
+    /// are numbers of the runtime's.
+    pub const NESTED: u64 = 1;
     /// Returns the offset of the callee slot of call number `site`.
     pub const fn slot(site: u32) -> u32 {
         RECORD_HEAD_BYTES as u32 + CALLEE_SLOT_BYTES as u32 * site

@@ -1,14 +1,21 @@
 //! Allocations: reports to the runtime about allocators and about objects that code allocates.
+//!
+//! Whether a call of an allocator counts depends on its calling context alone, so the call record says it. Code keeps
+//! the request in the store's context, and asks the runtime only when the allocator returns.
 
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 
 use super::Translator;
-use crate::abi::{Builtin, TrapCode};
+use crate::abi::{Builtin, TrapCode, call_record, store_context};
 use crate::module::{Allocator, NewBlock};
 
 impl Translator<'_> {
-    /// Reports the request of an allocator.
+    /// Keeps the request of an allocator, unless another one has called it.
     pub(super) fn enter_allocator(&mut self, of: &Allocator) {
+        let record = self.own_record();
+        self.learn_whether_it_counts(record);
+        let (after, _) = self.unless_nested(record);
         let behind = match of.new {
             NewBlock::Behind(argument) => Some(argument),
             NewBlock::None | NewBlock::Result => None,
@@ -16,19 +23,62 @@ impl Translator<'_> {
         let size = self.argument_or(of.size, 0);
         let count = self.argument_or(of.count, 1);
         let old = self.argument_or(of.freed.or(behind), 0);
-        let record = self.own_record();
-        self.tell(Builtin::EnterAllocator, &[record, size, count, old]);
+        let (flags, context) = (self.counter_flags(), self.store_context());
+        for (word, value) in (0..store_context::ASKED_WORDS).zip([record, size, count, old]) {
+            self.builder.ins().store(flags, value, context, store_context::ASKED + 8 * word as i32);
+        }
+        self.go_on_at(after);
     }
 
-    /// Reports the result of an allocator that returns.
+    /// Reports the result of an allocator that returns, unless another one has called it.
     pub(super) fn leave_allocator(&mut self, new: NewBlock) {
         let result = match (new, self.leaving.first()) {
             (NewBlock::None, _) | (_, None) => self.builder.ins().iconst(types::I64, 0),
             (_, Some(&result)) => self.wide(result),
         };
         let record = self.own_record();
+        let (after, number) = self.unless_nested(record);
         let new = self.builder.ins().iconst(types::I32, i64::from(new.code()));
-        self.tell(Builtin::LeaveAllocator, &[record, new, result]);
+        self.tell(Builtin::LeaveAllocator, &[record, number, new, result]);
+        self.go_on_at(after);
+    }
+
+    /// Has the runtime fill in whether calls count, when the first one comes.
+    fn learn_whether_it_counts(&mut self, record: Value) {
+        let allocates = self.load_allocates(record);
+        let (ask, known) = (self.builder.create_block(), self.builder.create_block());
+        let unknown = call_record::UNKNOWN.cast_signed();
+        let is_unknown = self.builder.ins().icmp_imm_u(IntCC::Equal, allocates, unknown);
+        self.builder.ins().brif(is_unknown, ask, &[], known, &[]);
+        self.builder.seal_block(ask);
+        self.builder.set_cold_block(ask);
+        self.builder.switch_to_block(ask);
+        self.tell(Builtin::EnterAllocator, &[record]);
+        self.go_on_at(known);
+    }
+
+    /// Begins what is done only where calls count. Returns the block behind that, and the number of the context.
+    fn unless_nested(&mut self, record: Value) -> (Block, Value) {
+        let allocates = self.load_allocates(record);
+        let (own, after) = (self.builder.create_block(), self.builder.create_block());
+        let nested = call_record::NESTED.cast_signed();
+        let is_nested = self.builder.ins().icmp_imm_u(IntCC::Equal, allocates, nested);
+        self.builder.ins().brif(is_nested, after, &[], own, &[]);
+        self.builder.seal_block(own);
+        self.builder.switch_to_block(own);
+        (after, allocates)
+    }
+
+    fn go_on_at(&mut self, block: Block) {
+        self.builder.ins().jump(block, &[]);
+        self.builder.seal_block(block);
+        self.builder.switch_to_block(block);
+    }
+
+    fn load_allocates(&mut self, record: Value) -> Value {
+        let (flags, options) = (self.counter_flags(), self.options);
+        let offset = call_record::allocates(options.metrics, options.events_in_records);
+        self.builder.ins().load(types::I64, flags, record, offset)
     }
 
     /// Reports the allocation of an object of this type, if allocations are counted.

@@ -1,5 +1,6 @@
 //! Builtins by which allocators, and code that allocates objects, report to the runtime if allocations are counted.
 
+use wprof_jit::abi::call_record;
 use wprof_jit::module::NewBlock;
 
 use super::builtins::caller;
@@ -8,17 +9,14 @@ use crate::runtime::instances::abi::VmContext;
 use crate::runtime::instances::items::Items;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 
+/// What a call record has for the first context, see `call_record::allocates`.
+const FIRST: u64 = call_record::NESTED + 1;
+
 /// `Builtin::EnterAllocator`.
 ///
 /// # Safety
 /// For machine code only, which passes its own vmctx.
-pub unsafe extern "C" fn enter_allocator(
-    vmctx: *const VmContext,
-    record: u64,
-    size: u64,
-    count: u64,
-    old: u64,
-) -> u32 {
+pub unsafe extern "C" fn enter_allocator(vmctx: *const VmContext, record: u64) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, _) = unsafe { caller(vmctx) };
     let StoreOpaque { items, observed, .. } = store;
@@ -29,8 +27,13 @@ pub unsafe extern "C" fn enter_allocator(
         Called::Wasm(instance, func) => items.instance(instance).module.info().allocators.contains_key(&func),
         Called::Root | Called::Host(_) | Called::Beyond => false,
     };
-    let is_own = || !contexts.records().way_up(record).skip(1).any(is_allocator);
-    allocations.enter(record, (size.saturating_mul(count), old), is_own);
+    let records = contexts.records();
+    let is_nested = records.way_up(record).skip(1).any(is_allocator);
+    let number = match is_nested {
+        true => call_record::NESTED,
+        false => FIRST + u64::from(allocations.context(record)),
+    };
+    records.set_allocates(record, number);
     0
 }
 
@@ -38,13 +41,21 @@ pub unsafe extern "C" fn enter_allocator(
 ///
 /// # Safety
 /// For machine code only, which passes its own vmctx.
-pub unsafe extern "C" fn leave_allocator(vmctx: *const VmContext, record: u64, new: u32, result: u64) -> u32 {
+pub unsafe extern "C" fn leave_allocator(
+    vmctx: *const VmContext,
+    record: u64,
+    number: u64,
+    new: u32,
+    result: u64,
+) -> u32 {
     // SAFETY: machine code passes its own vmctx.
     let (store, instance) = unsafe { caller(vmctx) };
-    let Some(old) = store.observed.allocations.as_ref().and_then(|allocations| allocations.old_of(record))
-    else {
+    // SAFETY: machine code, which writes to the context, waits.
+    let asked = unsafe { std::mem::take(&mut (*(*vmctx).store).asked) };
+    if asked.record != record {
         return 0;
-    };
+    }
+    let old = asked.old;
     let (freed, block) = match new {
         new if new == NewBlock::None.code() => (Some(old), None),
         new if new == NewBlock::Result.code() => match result {
@@ -55,7 +66,13 @@ pub unsafe extern "C" fn leave_allocator(vmctx: *const VmContext, record: u64, n
         _ => (None, None),
     };
     if let Some(allocations) = &mut store.observed.allocations {
-        allocations.leave(instance, freed, block);
+        if let Some(freed) = freed.filter(|&freed| freed != 0) {
+            allocations.free(instance, freed);
+        }
+        if let Some((block, context)) = block.zip(number.checked_sub(FIRST)) {
+            let context = context as u32;
+            allocations.allocate(instance, block, context, asked.size.saturating_mul(asked.count));
+        }
     }
     0
 }

@@ -1,14 +1,15 @@
 //! Allocations of a store: allocated, freed and peak live memory by calling context.
 //!
-//! Input: the reports of allocators at entry and exit, the objects that code allocates, and memory growth.
+//! Input: the reports of allocators that return, the objects that code allocates, and memory growth.
 //! Output: figures by call record, and totals.
 //! Invariant: allocators called by an allocator are not counted, which the chain of call records determines. A trap or
-//! a throw therefore needs no repair: the next entry discards the request of a frame that never returned. The live
+//! a throw therefore needs no repair: the next entry overwrites the request of a frame that never returned. The live
 //! figures at the peak are not copied at each new peak: a context saves them before its figures first change after the
 //! most recent peak.
 //! Oracle: a program that logs its own allocations, in `vm/tests/profiles/allocations.rs`.
 
 use hashbrown::HashMap;
+use super::live_blocks::{Block, LiveBlocks};
 use wprof_profiler::{AllocationProfile, Blocks, LIVES, MemorySize, ObjectCount, life};
 
 /// Maximum number of tracked live blocks: each takes a hundred bytes of host memory.
@@ -53,34 +54,14 @@ impl Allocated {
     }
 }
 
-/// An allocated block.
-#[derive(Clone, Copy, Debug)]
-struct Block {
-    context: u32,
-    bytes: u64,
-    /// Bytes allocated before it.
-    born: u64,
-}
-
-/// The request of an allocator that has not returned.
-#[derive(Clone, Copy, Debug)]
-struct Asked {
-    context: u32,
-    bytes: u64,
-    /// The freed block, or the address that receives the new one.
-    old: u64,
-}
-
 /// The allocations of a store.
 #[derive(Debug, Default)]
 pub struct Allocations {
-    /// Context number by the address of the call record; `None` for an allocator that another one called.
-    numbers: HashMap<u64, Option<u32>>,
+    /// Context number by the address of the call record.
+    numbers: HashMap<u64, u32>,
     /// By context number: the address of the record, and its figures.
     contexts: Vec<(u64, Allocated)>,
-    /// Live blocks by instance and address.
-    blocks: HashMap<(u32, u64), Block>,
-    asked: Option<Asked>,
+    blocks: LiveBlocks,
     /// Number of peaks.
     peaks: u64,
     totals: AllocationProfile,
@@ -97,43 +78,17 @@ impl Allocations {
         Allocations { totals, ..Allocations::default() }
     }
 
-    /// Returns the context number of a call record; for a new record, `is_own` reports whether no allocator surrounds
-    /// it.
-    fn context(&mut self, record: u64, is_own: impl FnOnce() -> bool) -> Option<u32> {
+    /// Returns the context number of a call record.
+    pub fn context(&mut self, record: u64) -> u32 {
         *self.numbers.entry(record).or_insert_with(|| {
-            is_own().then(|| {
-                self.contexts.push((record, Allocated::default()));
-                self.contexts.len() as u32 - 1
-            })
+            self.contexts.push((record, Allocated::default()));
+            self.contexts.len() as u32 - 1
         })
     }
 
-    /// Records the entry of an allocator.
-    pub fn enter(&mut self, record: u64, (bytes, old): (u64, u64), is_own: impl FnOnce() -> bool) {
-        if let Some(context) = self.context(record, is_own) {
-            self.asked = Some(Asked { context, bytes, old });
-        }
-    }
-
-    /// Returns the old-block argument of a returning allocator; `None` if the call does not count.
-    pub fn old_of(&self, record: u64) -> Option<u64> {
-        let asked = self.asked?;
-        (self.contexts[asked.context as usize].0 == record).then_some(asked.old)
-    }
-
-    /// Records the return of an instance's allocator, which freed `freed` and allocated `new`, if any.
-    pub fn leave(&mut self, instance: u32, freed: Option<u64>, new: Option<u64>) {
-        let Some(asked) = self.asked.take() else { return };
-        if let Some(freed) = freed.filter(|&freed| freed != 0) {
-            self.free(instance, freed);
-        }
-        if let Some(new) = new {
-            self.allocate(instance, new, asked);
-        }
-    }
-
-    fn free(&mut self, instance: u32, address: u64) {
-        match self.blocks.remove(&(instance, address)) {
+    /// Records that an instance's allocator freed the block at an address.
+    pub fn free(&mut self, instance: u32, address: u64) {
+        match self.blocks.remove(instance, address) {
             Some(block) => self.end(block),
             None => self.totals.unknown_frees += 1,
         }
@@ -153,24 +108,28 @@ impl Allocations {
         of.lifetime = of.lifetime.saturating_add(lived);
     }
 
-    fn allocate(&mut self, instance: u32, address: u64, asked: Asked) {
-        let more = Blocks { blocks: 1, bytes: asked.bytes };
+    /// Records that an instance's allocator, called in this context, handed out a block of so many bytes.
+    pub fn allocate(&mut self, instance: u32, address: u64, context: u32, bytes: u64) {
+        let more = Blocks { blocks: 1, bytes };
         let born = self.totals.allocated.bytes;
         // No memory has that many bytes; accepting the claim would saturate the sums.
-        let Some(_) = born.checked_add(asked.bytes) else { return };
-        let (number, key) = (asked.context as usize, (instance, address));
+        let Some(_) = born.checked_add(bytes) else { return };
+        let is_full = self.blocks.len() >= MOST_BLOCKS;
+        let before = match is_full {
+            true => self.blocks.remove(instance, address),
+            false => self.blocks.insert(instance, address, Block { context, bytes, born }),
+        };
         // An unknown allocator has freed the block in between.
-        if let Some(before) = self.blocks.remove(&key) {
+        if let Some(before) = before {
             self.end(before);
         }
         self.totals.allocated = self.totals.allocated.plus(more);
-        let of = &mut self.contexts[number].1;
+        let of = &mut self.contexts[context as usize].1;
         of.allocated = of.allocated.plus(more);
-        if self.blocks.len() >= MOST_BLOCKS {
+        if is_full {
             self.totals.untracked += 1;
             return;
         }
-        self.blocks.insert(key, Block { context: asked.context, bytes: asked.bytes, born });
         of.settle(self.peaks);
         of.live = of.live.plus(more);
         self.totals.live = self.totals.live.plus(more);
@@ -187,10 +146,9 @@ impl Allocations {
         *all = all.plus(more);
         let of_type = self.of_types.entry((instance, ty)).or_default().entry(record).or_default();
         *of_type = of_type.saturating_add(bytes);
-        if let Some(number) = self.context(record, || true) {
-            let of = &mut self.contexts[number as usize].1;
-            of.allocated = of.allocated.plus(more);
-        }
+        let number = self.context(record);
+        let of = &mut self.contexts[number as usize].1;
+        of.allocated = of.allocated.plus(more);
     }
 
     /// Records the new size of a memory.
@@ -252,14 +210,8 @@ mod tests {
 
     /// Allocates from one of two contexts.
     fn allocate(all: &mut Allocations, record: u64, address: u64, bytes: u64) {
-        all.enter(record, (bytes, 0), || true);
-        all.leave(0, None, Some(address));
-    }
-
-    fn free(all: &mut Allocations, record: u64, address: u64) {
-        all.enter(record, (0, address), || true);
-        let old = all.old_of(record);
-        all.leave(0, old, None);
+        let context = all.context(record);
+        all.allocate(0, address, context, bytes);
     }
 
     #[test]
@@ -267,14 +219,14 @@ mod tests {
         let mut all = Allocations::new();
         allocate(&mut all, 1, 100, 50);
         allocate(&mut all, 2, 200, 30);
-        free(&mut all, 3, 100);
+        all.free(0, 100);
         allocate(&mut all, 1, 100, 20);
         allocate(&mut all, 2, 300, 5);
         let peaks: Vec<u64> = all.contexts().map(|(_, of)| of.peak.bytes).collect();
-        assert_eq!((all.totals.peak.bytes, peaks), (80, vec![50, 30, 0]));
+        assert_eq!((all.totals.peak.bytes, peaks), (80, vec![50, 30]));
         allocate(&mut all, 2, 400, 100);
         let peaks: Vec<u64> = all.contexts().map(|(_, of)| of.peak.bytes).collect();
-        assert_eq!((all.totals.peak.bytes, peaks), (155, vec![20, 135, 0]));
+        assert_eq!((all.totals.peak.bytes, peaks), (155, vec![20, 135]));
         assert_eq!(all.totals.live, Blocks { blocks: 4, bytes: 155 });
         // 30 bytes while it lived.
         assert_eq!(all.totals.lives[life(30)], 1);
@@ -283,7 +235,7 @@ mod tests {
     #[test]
     fn what_is_not_known_to_be_live_is_no_ones() {
         let mut all = Allocations::new();
-        free(&mut all, 1, 7);
+        all.free(0, 7);
         assert_eq!((all.totals.unknown_frees, all.totals.freed.blocks), (1, 0));
         allocate(&mut all, 1, 100, u64::MAX);
         allocate(&mut all, 1, 200, u64::MAX);
@@ -291,16 +243,6 @@ mod tests {
         // An allocator that hands out the same block twice has taken it back in between.
         allocate(&mut all, 1, 100, 0);
         assert_eq!((all.totals.live.blocks, all.totals.freed.blocks), (1, 1));
-    }
-
-    #[test]
-    fn of_allocators_within_allocators_the_outer_one_counts() {
-        let mut all = Allocations::new();
-        all.enter(1, (64, 0), || true);
-        all.enter(2, (80, 0), || false);
-        assert_eq!((all.old_of(2), all.old_of(1)), (None, Some(0)));
-        all.leave(0, None, Some(100));
-        assert_eq!(all.totals.allocated, Blocks { blocks: 1, bytes: 64 });
     }
 
     #[test]

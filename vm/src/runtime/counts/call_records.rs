@@ -169,12 +169,15 @@ pub struct Figures {
     pub merges_sites: bool,
     /// Whether records count instructions in bursts; then they count no events.
     pub in_bursts: bool,
+    /// Whether records tell of allocators whether their calls count.
+    pub allocations: bool,
 }
 
 impl Figures {
     /// Returns the number of words before a record's address.
     fn words_before(self) -> u32 {
-        call_record::words_before(self.metrics, self.events + u32::from(self.in_bursts))
+        let figures = call_record::words_before(self.metrics, self.events + u32::from(self.in_bursts));
+        figures + u32::from(self.allocations)
     }
 }
 
@@ -404,6 +407,13 @@ impl CallRecords {
         let Some(record) = self.record_at(address) else { return };
         let offset = call_record::event(self.has.metrics, kind);
         self.records[record as usize].word_before(offset).fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// Tells code of the record at an address whether calls of its allocator count: see `call_record::allocates`.
+    pub fn set_allocates(&self, address: u64, number: u64) {
+        let Some(record) = self.record_at(address) else { return };
+        let offset = call_record::allocates(self.has.metrics, self.has.events);
+        self.records[record as usize].word_before(offset).store(number, Ordering::Relaxed);
     }
 
     /// Returns the events of one kind in each record, by number, modulo 2^64.

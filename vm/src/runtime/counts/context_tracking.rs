@@ -46,6 +46,7 @@ impl Contexts {
             paths: counted.flow_contexts.is_some(),
             merges_sites: counted.merges_sites,
             in_bursts: counted.in_bursts,
+            allocations: counted.allocations,
         };
         let records = CallRecords::new(engine.config().contexts.memory, has);
         Contexts { context, records, in_bursts }

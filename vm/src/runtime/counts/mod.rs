@@ -7,6 +7,7 @@ pub mod context_tracking;
 pub mod cpu_time;
 pub mod event_counts;
 pub mod host_clock;
+pub mod live_blocks;
 pub mod metrics;
 pub mod path_table;
 pub mod recording;

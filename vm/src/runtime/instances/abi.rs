@@ -141,6 +141,8 @@ pub struct VmStoreContext {
     pub displays: *const usize,
     /// Number of further function frames allowed, if frames are limited.
     pub frames_left: i64,
+    /// The request of the allocator that was entered last.
+    pub asked: Asked,
     /// The store, as lent to wasm by the innermost code that holds it exclusively. Not read by machine code.
     pub store: *mut StoreOpaque,
     /// Offset of the 8-byte field that machine code keeps in the pinned register; [`NOTHING`] if there is none.
@@ -174,6 +176,18 @@ pub struct VmStoreContext {
     pub host: usize,
     /// Ring into which the timer handler writes samples; null if there are none.
     pub samples: *const Ring,
+}
+
+/// The request of an allocator that has not returned (`abi::store_context::ASKED`).
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Asked {
+    /// The address of its call record; 0 if it has returned.
+    pub record: u64,
+    pub size: u64,
+    pub count: u64,
+    /// The block to free, or the address that receives the new one.
+    pub old: u64,
 }
 
 /// See [`VmStoreContext::pinned`].
@@ -283,6 +297,7 @@ mod tests {
             heap = abi::store_context::HEAP_CURSOR,
             displays = abi::store_context::DISPLAYS,
             frames_left = abi::store_context::FRAMES_LEFT,
+            asked = abi::store_context::ASKED,
             store = abi::store_context::SIZE,
         });
         check!(VmActivation {
@@ -315,6 +330,7 @@ mod tests {
         let limit = abi::store_context::HEAP_LIMIT - abi::store_context::HEAP_CURSOR;
         assert_eq!((offset_of!(Bump, cursor), offset_of!(Bump, limit)), (0, limit as usize));
         assert_eq!(size_of::<VmContext>(), abi::vmctx::HEAD as usize);
+        assert_eq!(size_of::<Asked>(), 8 * abi::store_context::ASKED_WORDS as usize);
         assert_eq!(size_of::<VmActivation>(), abi::activation::SIZE as usize);
         assert_eq!(size_of::<VmCodeSlots>(), abi::code_slots::SIZE as usize);
         assert_eq!(size_of::<VmFuncRef>(), abi::func_ref::SIZE as usize);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use wprof_jit::abi::{store_context, trace_word};
 
-use super::abi::{NOTHING, VmStoreContext};
+use super::abi::{Asked, NOTHING, VmStoreContext};
 use super::engine_core::EngineCore;
 use super::items::Items;
 use super::observation::Observed;
@@ -102,6 +102,7 @@ fn content(
         heap: Bump::default(),
         displays: ptr::null(),
         frames_left: engine.config().stack.max_depth.map_or(i64::MAX, i64::from),
+        asked: Asked::default(),
         pinned: pinned.map_or(NOTHING, |cell| cell as usize),
         store: ptr::null_mut(),
         raise: engine.raise(),
