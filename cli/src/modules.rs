@@ -314,11 +314,7 @@ fn checked(ran: Ran<'_>, path: &Path, advice: &str) -> Result<(Module, Option<Co
         }
         Program::Module(module) => (module, None),
     };
-    ensure!(
-        ran.is(&module),
-        "{} is not the module that ran, or has changed since: {advice}",
-        path.display()
-    );
+    ensure!(ran.is(&module), "{} is not the module that ran, or has changed since: {advice}", path.display());
     Ok((module, component))
 }
 

@@ -225,9 +225,10 @@ impl CodeCache {
         bytes[..HASH].copy_from_slice(&hash);
         rlimits::check_file_size(bytes.len() as u64)?;
         self.make_room(bytes.len() as u64);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let temporary = self.folder.join(format!("{}-{number}.tmp", std::process::id()));
-        let stored = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, self.path(module, number)));
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let temporary = self.folder.join(format!("{}-{next}.tmp", std::process::id()));
+        let stored =
+            fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, self.path(module, number)));
         if stored.is_err() {
             // The first error is the one to report.
             let _ = fs::remove_file(&temporary);

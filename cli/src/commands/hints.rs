@@ -105,7 +105,9 @@ fn write_hinted(
     (options.all, options.likely, options.reached) = (args.all, args.likely / 100.0, args.reached);
     let hinted = hints::write(module, profile, &options)?;
     let whole = match component {
-        Some(component) => with_hints(&component, module, |alike| Ok(hints::write(alike, profile, &options)?))?,
+        Some(component) => {
+            with_hints(&component, module, |alike| Ok(hints::write(alike, profile, &options)?))?
+        }
         None => hinted.bytes,
     };
     output::write_file(path, |out| out.write_all(&whole))?;

@@ -476,7 +476,7 @@ fn core_modules_of_the_same_code_with_other_names_are_told_apart() {
     let (profile, other) = (folder.path("p.wprof"), folder.path("p.core1.wprof"));
     let run = ["run", "--exact", "-o", &profile, "--invoke", "a(100)", "--invoke", "b(1000)", &component];
     let ran = wprof(&run);
-    assert!(ran.err.contains("core module 1 ran 1 function: see p.core1.wprof"), "{}", ran.err);
+    assert!(ran.err.contains("core module 1 (m1) ran 1 function: see p.core1.wprof"), "{}", ran.err);
     assert_eq!(ran.succeeded(), "48\n49\n");
     let ((calls, few), (other_calls, many)) = (only_function(&profile), only_function(&other));
     assert!((calls, other_calls) == (1, 1) && many > 9 * few, "{few} {many}");

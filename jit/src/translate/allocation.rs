@@ -13,9 +13,6 @@ use crate::module::{Allocator, NewBlock};
 impl Translator<'_> {
     /// Keeps the request of an allocator, unless another one has called it.
     pub(super) fn enter_allocator(&mut self, of: &Allocator) {
-        let record = self.own_record();
-        self.learn_whether_it_counts(record);
-        let (after, _) = self.unless_nested(record);
         let behind = match of.new {
             NewBlock::Behind(argument) => Some(argument),
             NewBlock::None | NewBlock::Result => None,
@@ -23,7 +20,10 @@ impl Translator<'_> {
         let size = self.argument_or(of.size, 0);
         let count = self.argument_or(of.count, 1);
         let old = self.argument_or(of.freed.or(behind), 0);
-        let (flags, context) = (self.counter_flags(), self.store_context());
+        let (record, context, flags) = (self.own_record(), self.store_context(), self.counter_flags());
+        self.learn_whether_it_counts(record);
+        // Locals were read above: their values are known from here on, and so must be defined on all ways.
+        let (after, _) = self.unless_nested(record);
         for (word, value) in (0..store_context::ASKED_WORDS).zip([record, size, count, old]) {
             self.builder.ins().store(flags, value, context, store_context::ASKED + 8 * word as i32);
         }

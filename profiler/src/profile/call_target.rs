@@ -13,7 +13,8 @@ pub struct CallTarget {
     pub site: u32,
     /// The callee.
     pub callee: Callee,
-    /// Number of calls.
+    /// Number of calls. In a sample, calls that bursts saw made: the function called counts them as its own only if it had
+    /// code for bursts, and if a check at its entry was in a burst, too.
     pub count: u64,
     /// How the count was obtained.
     pub kind: FigureKind,

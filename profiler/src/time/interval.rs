@@ -38,9 +38,10 @@ impl Interval {
         Self { share, least: (centre - half).clamp(0.0, share), most: (centre + half).clamp(share, 1.0) }
     }
 
-    /// Returns half of the interval's width, in percentage points: the approximate error of the share.
+    /// Returns how far the true share may be from the sampled one, in percentage points: the distance of the farther end.
+    /// With few samples the interval of a share near 0 or 1 lies on one side of it.
     pub fn points(&self) -> f64 {
-        50.0 * (self.most - self.least)
+        100.0 * (self.most - self.share).max(self.share - self.least)
     }
 
     /// Reports whether the interval is disjoint from another.
@@ -68,6 +69,8 @@ mod tests {
         assert!(of(1, 1).least > 0.2 && of(1, 1).most == 1.0);
         assert_eq!(of(0, 0), Interval { share: 0.0, least: 0.0, most: 1.0 });
         assert!((of(500, 1000).points() - 3.1).abs() < 0.05);
+        // The only sample says little, and none of ten does not say that there is nothing.
+        assert!(of(1, 1).points() > 79.0 && (of(0, 10).points() - 27.75).abs() < 0.1);
     }
 
     #[test]

@@ -20,8 +20,10 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
         *calls = calls.saturating_add(target.count);
     }
     all.sort_by_key(|target| Reverse(target.count));
+    // What is called counts in a sample if a burst saw it, as other tables have it: this one has what bursts saw called.
+    let calls = if view.sampled().is_some() { "calls made" } else { "calls" };
     let mut table = Table::new(&[
-        ("calls", Side::Right),
+        (calls, Side::Right),
         ("share", Side::Right),
         ("callee", Side::Left),
         ("place", Side::Place),

@@ -246,7 +246,8 @@ fn modules_of_the_same_code_have_each_their_cached_code() -> Outcome {
     let folder = tempfile::tempdir()?;
     let mut config = Config::new();
     config.code_cache(folder.path().join("code"));
-    let module = |data: &str| ADDER.replacen("$m", &format!("$m (memory 1) (data (i32.const 0) \"{data}\")"), 1);
+    let module =
+        |data: &str| ADDER.replacen("$m", &format!("$m (memory 1) (data (i32.const 0) \"{data}\")"), 1);
     let component = format!(
         r#"(component (component $A {} (core instance $m (instantiate $m))
             (func (export "add") (param "n" u32) (result u32) (canon lift (core func $m "add"))))
@@ -258,7 +259,8 @@ fn modules_of_the_same_code_have_each_their_cached_code() -> Outcome {
         module("y")
     );
     let load = || Component::new(&Engine::new(&config)?, &component);
-    let counts = |component: &Component| component.modules().iter().map(|m| m.compiled().0).collect::<Vec<_>>();
+    let counts =
+        |component: &Component| component.modules().iter().map(|m| m.compiled().0).collect::<Vec<_>>();
     for round in 0..3 {
         let component = load()?;
         assert_eq!(component.modules()[0].hash(), component.modules()[1].hash());

@@ -25,11 +25,16 @@ impl CoreProfiles {
     ///
     /// # Errors
     /// Returns an error if nothing was counted.
-    pub fn read(store: &Store<WasiCtx>, main: &Module, component: Option<&Component>) -> Result<CoreProfiles> {
+    pub fn read(
+        store: &Store<WasiCtx>,
+        main: &Module,
+        component: Option<&Component>,
+    ) -> Result<CoreProfiles> {
         let all = component.map(modules::of_component).unwrap_or_default();
         let is_main = |module: &Module| modules::are_alike(module, main);
         let rest = all.iter().enumerate().filter(|(_, module)| !is_main(module));
-        let first = rest.filter(|(number, module)| !all[..*number].iter().any(|m| modules::are_alike(m, module)));
+        let first =
+            rest.filter(|(number, module)| !all[..*number].iter().any(|m| modules::are_alike(m, module)));
         let profile = |(number, module): (usize, &Module)| {
             let profile = sum(store, &all, module).transpose()?;
             Some(profile.map(|profile| (number, profile)))

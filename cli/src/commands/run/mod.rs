@@ -173,7 +173,10 @@ fn path_of_other(path: &Path, number: usize) -> PathBuf {
 fn summarize_sum(page: &mut Page, main: &Module, modules: &[Module]) {
     let alike = core_profiles::alike(modules, main);
     if alike.len() > 1 {
-        text::detail(page, &format!("{} have the same code: the profile is of all of them", numbered(&alike)));
+        text::detail(
+            page,
+            &format!("{} have the same code: the profile is of all of them", numbered(&alike)),
+        );
     }
 }
 

@@ -11,8 +11,8 @@ use wprof::{Error, Module, Store, Trap};
 
 use super::args::ProgramArgs;
 use super::core_profiles::CoreProfiles;
-use super::interruption::Interruption;
 use super::host;
+use super::interruption::Interruption;
 use crate::commands::serve::Instances;
 use crate::modules::failure;
 

@@ -8,8 +8,8 @@
 //! most recent peak.
 //! Oracle: a program that logs its own allocations, in `vm/tests/profiles/allocations.rs`.
 
-use hashbrown::HashMap;
 use super::live_blocks::{Block, LiveBlocks};
+use hashbrown::HashMap;
 use wprof_profiler::{AllocationProfile, Blocks, LIVES, MemorySize, ObjectCount, life};
 
 /// Maximum number of tracked live blocks: each takes a hundred bytes of host memory.

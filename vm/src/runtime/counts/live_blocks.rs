@@ -130,7 +130,10 @@ mod tests {
             (state >> 33) % below
         };
         for step in 0..20_000 {
-            let key = (random(2) as u32, random(64) * [4, 8, 4096][random(3) as usize] + [0, 1 << 32][random(2) as usize]);
+            let key = (
+                random(2) as u32,
+                random(64) * [4, 8, 4096][random(3) as usize] + [0, 1 << 32][random(2) as usize],
+            );
             let block = Block { context: step, bytes: random(100), born: 0 };
             match random(2) {
                 0 => assert_eq!(all.insert(key.0, key.1, block), expected.insert(key, block)),
