@@ -125,7 +125,9 @@ impl Shares {
         let skipped = profile.skipped.iter().flat_map(|skipped| &skipped.functions);
         let unseen_of: HashMap<u32, f64> = skipped.map(|of| (of.function, of.ops as f64)).collect();
         let unseen = unseen_of.values().sum();
-        let seen = functions.values().filter(|part| part.ops > 0.0).count() as u64;
+        // An empty function has no instructions.
+        let was_seen = |function: &&FunctionProfile| function.calls() > 0 || function.ops() > 0;
+        let seen = profile.functions.iter().filter(was_seen).count() as u64;
         Shares {
             bursts,
             left_out: profile.most_left_out(),

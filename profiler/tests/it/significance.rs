@@ -1,8 +1,8 @@
 //! Significance against samples drawn from programs that are known.
 
 use wprof_profiler::{
-    BlockId, BlockProfile, Cfg, CodeRange, Comparison, CounterCost, EdgeKind, EdgeProfile, FigureKind,
-    FunctionCounts, FunctionProfile, PathCount, PathProfile, Profile, Rate, Shares,
+    Accuracy, BlockId, BlockProfile, Cfg, CodeRange, CodeStats, Comparison, CounterCost, EdgeKind,
+    EdgeProfile, FigureKind, FunctionCounts, FunctionProfile, PathCount, PathProfile, Profile, Rate, Shares,
 };
 
 use crate::rng::Rng;
@@ -121,4 +121,27 @@ fn intervals_are_no_wider_than_what_was_not_seen() {
     assert!(half.low < 0.1 && half.high > 0.7, "{half:?}");
     let all = of(1000);
     assert_eq!([all.low, all.high], [0.25; 2]);
+}
+
+/// Of n bursts each would have missed a function that has 3 / n of the run.
+#[test]
+fn what_no_burst_saw_has_little_of_a_run_with_many_bursts() {
+    let unseen = |bursts, compiled, unseen: Option<f64>| {
+        let kind = FigureKind::Sampled { rate: Rate { counted: 1, of: 1000 } };
+        let functions = vec![FunctionProfile { kind, ..function(0, 10, 250) }];
+        let accuracy = unseen.map(|unseen| Accuracy::new(1_000_000, 0.99, unseen));
+        let code = CodeStats { compiled, ..CodeStats::default() };
+        Shares::new(&Profile { functions, bursts: Some(bursts), code, accuracy, ..Profile::default() })
+            .unseen()
+    };
+    assert_eq!(unseen(1000, 1, None), None);
+    let one = unseen(1000, 2, None).unwrap();
+    assert!(one.functions == 1 && one.each == one.together && (0.003..0.004).contains(&one.each), "{one:?}");
+    let ten = unseen(1000, 11, None).unwrap();
+    assert!(ten.each == one.each && (ten.together - 10.0 * ten.each).abs() < 1e-9, "{ten:?}");
+    let (none, some) = (unseen(1000, 11, Some(0.0)).unwrap(), unseen(1000, 11, Some(0.01)).unwrap());
+    assert!(none.together == none.each && (0.015..0.025).contains(&some.together), "{none:?} {some:?}");
+    assert!(unseen(1, 11, None).unwrap().together > 0.7);
+    let exact = Profile { functions: vec![function(0, 10, 250)], ..Profile::default() };
+    assert_eq!(Shares::new(&exact).unseen(), None);
 }

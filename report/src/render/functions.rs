@@ -68,9 +68,9 @@ fn most_of(Unseen { functions, each, together }: Unseen) -> String {
     let (functions, most) =
         (count_of(functions, "function"), |share: f64| format!("{:.1}%", (1000.0 * share).ceil() / 10.0));
     match most(each) == most(together) {
-        true => format!("{functions} that ran in no burst: at most {} of the run", most(together)),
+        true => format!("{functions} ran, but in no burst: at most {} of the run", most(together)),
         false => format!(
-            "{functions} that ran in no burst: at most {} of the run each, {} together",
+            "{functions} ran, but in no burst: at most {} of the run each, {} together",
             most(each),
             most(together)
         ),

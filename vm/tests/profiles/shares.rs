@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use wprof::profiler::{Callee, ContextTree, Profile, Share, Shares};
+use wprof::profiler::{Callee, ContextTree, FunctionProfile, Profile, Share, Shares};
 
 /// Returns in how many phases of bursts a program is sampled: all, if the variable `WPROF_ALL_CASES` is set.
 pub fn phases() -> u32 {
@@ -85,10 +85,11 @@ impl Judged {
 
     /// Compares the share of the functions that no burst saw with the most that the sample says of them.
     fn add_unseen(&mut self, program: &str, phase: u32, exact: &Profile, sampled: &Profile) {
-        let seen = |index| sampled.functions.iter().any(|of| of.index == index && of.ops() > 0);
-        let (ops, all): (Vec<u64>, u64) = (exact.functions.iter().map(|of| of.ops()).collect(), exact.ops());
-        let unseen = exact.functions.iter().zip(ops).filter(|(of, ops)| *ops > 0 && !seen(of.index));
-        let shares: Vec<f64> = unseen.map(|(_, ops)| ops as f64 / all as f64).collect();
+        let ran = |of: &&FunctionProfile| of.calls() > 0 || of.ops() > 0;
+        let seen: Vec<u32> = sampled.functions.iter().filter(ran).map(|of| of.index).collect();
+        let (unseen, all) =
+            (exact.functions.iter().filter(ran).filter(|of| !seen.contains(&of.index)), exact.ops());
+        let shares: Vec<f64> = unseen.map(|of| of.ops() as f64 / all as f64).collect();
         if shares.is_empty() {
             return;
         }
