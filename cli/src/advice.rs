@@ -136,8 +136,8 @@ fn commands_of(file: &Path) -> Vec<String> {
 /// Returns the options in a message that neither the command line around them has, nor all of `own`.
 fn wrong_options(message: &str, own: &[String]) -> Vec<String> {
     let mut wrong = Vec::new();
-    let is_of_clang = |part: &&str| part.starts_with("clang ");
-    for part in message.split(['`', '\n']).filter(|part| !is_of_clang(part)) {
+    let is_of_others = |part: &&str| part.starts_with("clang ") || part.starts_with("node ");
+    for part in message.split(['`', '\n']).filter(|part| !is_of_others(part)) {
         let named = part.trim_start().strip_prefix("wprof ").map(named);
         let commands = named.map_or_else(|| own.to_vec(), |name| vec![name]);
         let all = !commands.is_empty();

@@ -38,7 +38,8 @@
       growByMore(module, exports);
       const id = `${run}-${found.length}`;
       found.push({ id, exports, descriptor });
-      if (settings.exe) note(true);
+      if (isNode) hear();
+      if (settings.exe) note('running', true);
       announce({ id, descriptor, memory: exports.wprof_counters });
       if (exports.wprof_slot && !isSettling) {
         isSettling = true;
@@ -53,11 +54,25 @@
   }
 
   // Tells `wprof collect -- …` that this process has counters to come: it may end after the one that was started.
-  function note(isRunning) {
+  function note(what, isSo) {
     const { writeFileSync, rmSync } = require('fs');
-    const name = require('path').join(settings.dir, `${process.pid}.running`);
-    if (isRunning) writeFileSync(name, '');
+    const name = require('path').join(settings.dir, `${process.pid}.${what}`);
+    if (isSo) writeFileSync(name, '');
     else if (!isWorker) rmSync(name, { force: true });
+  }
+
+  // A signal that nobody else waits for ends the program, as it would without us. Where nothing counts, it is left alone.
+  let hears = false;
+  function hear() {
+    if (hears || isWorker) return;
+    hears = true;
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
+      process.once(signal, () => {
+        if (settings.exe) note('heard', true);
+        saveAll();
+        if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
+      });
+    }
   }
 
   // When a timer fires no wasm code runs, so the host outside is what calls next, whatever has thrown before.
@@ -90,10 +105,10 @@
   // The file of another thread's instance, if that waits or has ended.
   function fileOf({ memory, descriptor }) {
     const bytes = new Uint8Array(memory.buffer);
-    const isReady = () => new DataView(memory.buffer).getUint32(0, true) === MAGIC;
-    const all = isReady() && file(bytes, descriptor);
-    return isReady() ? all : null;
+    const all = isReady(memory) && file(bytes, descriptor);
+    return isReady(memory) ? all : null;
   }
+  const isReady = ({ buffer }) => new DataView(buffer).getUint32(0, true) === MAGIC;
 
   // The file of an instance: see instrument/src/counters.rs.
   function ownFile({ exports, descriptor }) {
@@ -151,7 +166,7 @@
   // Rewriting on the way: by a server, or by a program in Node. What cannot be rewritten runs as it is.
   const target = () => settings.rewrite + (isSingle ? '?single-memory' : '');
   async function rewriteLater(source) {
-    if (!settings.rewrite) return rewrite(source);
+    if (!settings.rewrite || !hasCode(source)) return rewrite(source);
     const answer = await fetch(target(), { method: 'POST', body: source });
     return answer.ok ? answer.arrayBuffer() : source;
   }
@@ -163,13 +178,35 @@
     return request.status === 200 ? Uint8Array.from(request.responseText, (byte) => byte.charCodeAt(0) & 255) : source;
   }
 
+  const bytesOf = (source) =>
+    ArrayBuffer.isView(source)
+      ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength)
+      : new Uint8Array(source);
+
+  // Whether a module has a code section. Glue makes many small modules without one, to give a function of JavaScript a
+  // type, and what is no module at all is for the engine to refuse.
+  function hasCode(source) {
+    // Of another realm a buffer is no instance of ours.
+    const isBuffer = /\[object (Shared)?ArrayBuffer\]/.test(Object.prototype.toString.call(source));
+    if (!isBuffer && !ArrayBuffer.isView(source)) return false;
+    const bytes = bytesOf(source);
+    for (let at = 8; at < bytes.length; ) {
+      if (bytes[at++] === 10) return true;
+      let length = 0;
+      for (let scale = 1; ; scale *= 128) {
+        length += (bytes[at] & 127) * scale;
+        if (!(bytes[at++] & 128)) break;
+      }
+      at += length;
+    }
+    return false;
+  }
+
   const rewritten = new Map();
   function rewrite(source) {
+    if (!(settings.rewrite || settings.exe) || !hasCode(source)) return source;
     if (settings.rewrite) return rewriteNow(source);
-    if (!settings.exe) return source;
-    const bytes = ArrayBuffer.isView(source)
-      ? Buffer.from(source.buffer, source.byteOffset, source.byteLength)
-      : Buffer.from(source);
+    const bytes = Buffer.from(bytesOf(source));
     const key = require('crypto').createHash('sha1').update(bytes).digest('hex').slice(0, 16);
     if (!rewritten.has(key)) rewritten.set(key, instrument(bytes, key));
     return rewritten.get(key) || source;
@@ -181,9 +218,14 @@
     fs.writeFileSync(from, bytes);
     const args = ['instrument', from, '-o', to, ...settings.args];
     if (isSingle && !args.includes('--single-memory')) args.push('--single-memory');
-    const { status } = require('child_process').spawnSync(settings.exe, args, { stdio: ['ignore', 2, 'inherit'] });
-    return status === 0 ? fs.readFileSync(to) : null;
+    const ran = require('child_process').spawnSync(settings.exe, args, { stdio: ['ignore', 2, 'pipe'], encoding: 'utf8' });
+    if (ran.status === 0) return fs.readFileSync(to);
+    // What the engine refuses too, the program hears from it.
+    if (W.validate(bytes)) console.error(`wprof: a module is not counted: ${reason(ran, from)}`);
+    return null;
   }
+  const reason = ({ stderr, error }, file) =>
+    stderr?.replace('error: ', '').replace(`${file}: `, '').trimEnd() || error?.message || 'wprof ended';
 
   function hasManyMemories() {
     return W.validate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 5, 5, 2, 0, 0, 0, 0]));
@@ -301,13 +343,15 @@
     };
   }
 
-  // A worker that is to be ended hands over its counters before, if it listens: it gets a moment for that.
+  // A worker that is to be ended hands over its counters before. It gets a moment to hear that, and then the time it takes.
   const MOMENT = 1000; // milliseconds
+  const LONGEST = 30_000;
   const channel = typeof BroadcastChannel === 'function' ? new BroadcastChannel(`wprof-${isNode ? process.pid : 'page'}`) : null;
   if (channel && isWorker) {
     channel.onmessage = ({ data: { asked, done } }) => {
       if (!isNode) return void (settings.url && send().catch(() => {}));
       if (!asked.includes(run)) return;
+      Atomics.add(done, 1, 1);
       save();
       Atomics.add(done, 0, 1);
       Atomics.notify(done, 0);
@@ -342,6 +386,7 @@
       constructor(...args) {
         super(...args);
         workers.add(this);
+        hear();
         this.once('exit', () => workers.delete(this));
       }
       emit(event, message, ...more) {
@@ -349,9 +394,7 @@
       }
       async terminate() {
         const done = workers.has(this) ? ask([this]) : null;
-        for (let waited = 0; done && done[0] === 0 && waited < MOMENT; waited += 5) {
-          await new Promise((resolve) => setTimeout(resolve, 5));
-        }
+        while (isAnswering(done)) await new Promise((resolve) => setTimeout(resolve, 5));
         return super.terminate();
       }
     };
@@ -359,26 +402,32 @@
     require('module').syncBuiltinESMExports();
   }
 
-  // Asks workers for their counters, except those whose memory can be read; returns how many have answered.
+  // Asks workers for their counters, except those that wait in wasm, whose memory can be read; returns how many have
+  // answered, and heard.
   function ask(some) {
-    const isKnown = (id) => [...remote.keys()].some((known) => known.startsWith(`${id}-`));
+    const isKnown = (id) => [...remote].some(([known, { memory }]) => known.startsWith(`${id}-`) && isReady(memory));
     const asked = some.map(({ threadId }) => `${process.pid}-${threadId}`).filter((id) => !isKnown(id));
     if (!channel || asked.length === 0) return null;
-    const done = new Int32Array(new SharedArrayBuffer(4));
+    const done = new Int32Array(new SharedArrayBuffer(8));
     channel.postMessage({ asked, done });
-    return Object.assign(done, { asked: asked.length });
+    return Object.assign(done, { asked: asked.length, since: Date.now() });
+  }
+
+  // Whether an answer of workers may still come.
+  function isAnswering(done) {
+    if (!done || done[0] >= done.asked) return false;
+    return Date.now() - done.since < (done[1] > done[0] ? LONGEST : MOMENT);
   }
 
   // The process ends, and with it the workers that still are.
   function askAll() {
     const done = ask([...workers]);
-    const until = Date.now() + MOMENT;
-    while (done && done[0] < done.asked && Date.now() < until) Atomics.wait(done, 0, done[0], until - Date.now());
+    while (isAnswering(done)) Atomics.wait(done, 0, done[0], 20);
   }
   function saveAll() {
     askAll();
     save();
-    if (settings.exe) note(false);
+    if (settings.exe) note('running', false);
   }
   function withScript(url, isModule) {
     const request = new XMLHttpRequest();
@@ -396,13 +445,6 @@
 
   if (isNode) {
     process.on('exit', saveAll);
-    // A signal that nobody else waits for ends the program, as it would without us.
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
-      process.once(signal, () => {
-        saveAll();
-        if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
-      });
-    }
   } else if (settings.url) {
     setInterval(send, settings.every);
     // What is sent from a page that goes away must be short; the rest was sent before.

@@ -118,7 +118,7 @@ fn weighed_contexts<'a>(view: &View<'a>, by: Option<&str>) -> Result<(Cow<'a, Co
     let profile = view.profile;
     let tree = profile.contexts.as_ref();
     let tree =
-        tree.context("the profile has no calling contexts: record one with `wprof run --collect cct`")?;
+        tree.context("the profile has no calling contexts: record one with `wprof run --collect cct` or `wprof collect --collect cct`")?;
     let weights = by.map(|name| Weights::named(profile, tree, name)).transpose()?;
     Ok((Cow::Borrowed(tree), weights.unwrap_or_else(|| Weights::usual(profile, tree))))
 }

@@ -29,6 +29,7 @@ mod merge;
 mod metrics;
 mod named_files;
 mod names;
+mod node;
 mod packages;
 mod passes;
 mod paths;

@@ -3,12 +3,14 @@
 mod browser;
 mod listen;
 mod node;
+mod signals;
 mod traces;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -155,8 +157,18 @@ fn of_command(args: &CollectArgs, color: ColorChoice) -> Result<ExitCode> {
     if !gathered.conclude(args.output.as_deref(), args.quiet, color)? {
         output::tell_line(format_args!("wprof: {NOTHING}"));
     }
+    if CRASHES.contains(&ended.code) {
+        output::tell_line(format_args!("wprof: {CRASHED}"));
+    }
     Ok(ExitCode::from(ended.code))
 }
+
+/// The exit codes of processes that end themselves by SIGILL, SIGTRAP or SIGABRT, as V8 does.
+const CRASHES: RangeInclusive<u8> = 132..=134;
+
+/// The message if Node has crashed.
+const CRASHED: &str = "Node has crashed. Its optimizing compiler may lack memory for a very large function, which counting \
+                       makes larger: `node --liftoff-only` does without it";
 
 /// The message if no counters are left.
 pub const NOTHING: &str =

@@ -6,15 +6,14 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
-use signal_hook::consts::SIGINT;
 use wprof_instrument::javascript;
 use wprof_profiler::Ending;
 
+use super::signals::Watch;
 use super::{Counters, from_file};
 
 /// How long processes that outlive the command are waited for.
@@ -48,19 +47,20 @@ pub fn run(command: &[String], rewrite: &[String]) -> Result<Ended> {
     fs::write(&script, javascript()).with_context(|| format!("cannot write {}", script.display()))?;
     let exe = std::env::current_exe().context("wprof does not know where it is")?;
     let old = std::env::var("NODE_OPTIONS").unwrap_or_default();
-    // Ctrl-C is meant for the command; the counters that it leaves behind are still read.
-    signal_hook::flag::register(SIGINT, Arc::default())?;
+    let watch = Watch::install(folder.path())?;
     let (started, clock) = (SystemTime::now(), Instant::now());
-    let status = Command::new(&command[0])
+    let child = Command::new(&command[0])
         .args(&command[1..])
         .env("NODE_OPTIONS", format!("{old} -r \"{}\"", script.display()))
         .env("WPROF_DIR", folder.path())
         .env("WPROF_EXE", exe)
         .env("WPROF_ARGS", rewrite.join("\n"))
-        .status()
+        .spawn()
         .with_context(|| format!("cannot run {}", command[0]))?;
+    let status = watch.wait(child).with_context(|| format!("cannot wait for {}", command[0]))?;
     let wall_ns = u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX);
     wait_for_children(folder.path());
+    drop(watch);
     let counters = files(folder.path(), "counters")?.iter().map(|path| named(path)).collect::<Result<_>>()?;
     Ok(Ended {
         code: code(status),
@@ -77,11 +77,16 @@ pub fn run(command: &[String], rewrite: &[String]) -> Result<Ended> {
 /// A process that goes on is waited for no longer than [`MOMENT`].
 fn wait_for_children(folder: &Path) {
     let end = Instant::now() + MOMENT;
-    while Instant::now() < end
-        && files(folder, "running").is_ok_and(|notes| notes.iter().any(|note| is_alive(note)))
-    {
+    while Instant::now() < end && !running(folder).is_empty() {
         thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Returns the notes of processes that count and have not ended.
+pub(super) fn running(folder: &Path) -> Vec<PathBuf> {
+    let mut notes = files(folder, "running").unwrap_or_default();
+    notes.retain(|note| is_alive(note));
+    notes
 }
 
 /// Reports whether the process that left a note still runs. One that has ended may stay as a zombie.
