@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use anyhow::{Context, Result, bail, ensure};
 use wprof::component::{FuncType, Type, TypeKind, Val};
 
+use super::shown;
+
 /// The results of earlier calls, by name.
 pub type Named = HashMap<String, Val>;
 
@@ -101,6 +103,18 @@ pub fn text(text: &str) -> Result<String> {
     Ok(value)
 }
 
+/// Returns what a result or an option holds, if another type is asked for: what makes a resource may fail.
+fn held_where_asked(value: Val, ty: &Type, name: &str) -> Result<Val> {
+    if matches!(ty.kind(), TypeKind::Result { .. } | TypeKind::Option(_)) {
+        return Ok(value);
+    }
+    match value {
+        Val::Result(Ok(Some(held))) | Val::Option(Some(held)) => Ok(*held),
+        Val::Result(Err(_)) | Val::Option(None) => bail!("`${name}` is {}", shown(&value)),
+        other => Ok(other),
+    }
+}
+
 struct Reader<'t> {
     text: &'t str,
     rest: &'t str,
@@ -115,7 +129,9 @@ impl<'t> Reader<'t> {
         {
             let name = self.word();
             let value = named.get(name).cloned();
-            return value.with_context(|| format!("no call before has a result that is called `{name}`"));
+            let value =
+                value.with_context(|| format!("no call before has a result that is called `{name}`"))?;
+            return held_where_asked(value, ty, name);
         }
         Ok(match ty.kind() {
             TypeKind::Bool => match self.word() {

@@ -1,7 +1,7 @@
 //! Execution of components: the choice of the called function and its arguments.
 
 use anyhow::{Result, anyhow, bail, ensure};
-use wprof::component::{Component, FuncType, Instance, InstancePre, Linker, Val};
+use wprof::component::{Component, FuncType, Instance, InstancePre, Linker, TypeKind, Val};
 use wprof::wasi::WasiCtx;
 use wprof::{Error, ErrorKind, Store, wasi2};
 use wprof_report::names;
@@ -33,17 +33,20 @@ pub fn call(
         }
         return instantiated(args, store, component, |store, _, instance| Ok(wasi2::run(store, &instance)));
     }
-    let calls = calls(args, &funcs)?;
+    let calls = calls(args, &funcs).map_err(|error| by_name(&error, &funcs))?;
     instantiated(args, store, component, |store, _, instance| {
         let mut named = Named::new();
         for call in &calls {
-            let params = wave::arguments(call.ty, &call.given, &named)?;
+            let params = wave::arguments(call.ty, &call.given, &named);
+            let params = params.map_err(|error| by_name(&error, &funcs))?;
             let func = instance.get_func(call.func);
             let func = func.ok_or_else(|| anyhow!("no function is exported as `{}`", call.func))?;
             let mut results = vec![Val::Bool(false); usize::from(call.ty.result().is_some())];
             if let Err(error) = func.call(&mut *store, &params, &mut results) {
                 // A named result has not the parameter's type: the program did not run.
-                ensure!(error.kind() != ErrorKind::Type, "{}: {error}", call.func);
+                if error.kind() == ErrorKind::Type {
+                    bail!("{}: {}", call.func, resources_by_name(&error.to_string(), &funcs));
+                }
                 return Ok(Err(error));
             }
             match call.name {
@@ -162,8 +165,30 @@ fn find<'f>(funcs: &'f [(String, &'f FuncType)], name: &str) -> Result<(&'f str,
 /// Lists the functions that can be called, for error messages.
 fn exported(funcs: &[(String, &FuncType)]) -> String {
     let line = |(name, ty): &(String, &FuncType)| format!("\n  {}: {ty}", names::harmless(name));
-    match funcs.iter().map(line).collect::<String>() {
+    match resources_by_name(&funcs.iter().map(line).collect::<String>(), funcs) {
         list if list.is_empty() => "; it exports no functions".to_owned(),
         list => format!("; it exports{list}"),
     }
+}
+
+/// Replaces the numbers of resources in a text by their names, as far as functions are called after them.
+fn resources_by_name(text: &str, funcs: &[(String, &FuncType)]) -> String {
+    let mut text = text.to_owned();
+    for (name, ty) in funcs {
+        let own = name.rsplit('#').next().unwrap_or(name);
+        let found = match own.strip_prefix("[method]") {
+            Some(rest) => rest.split('.').next().zip(ty.params().next().map(|(_, ty)| ty)),
+            None => own.strip_prefix("[constructor]").zip(ty.result()),
+        };
+        let Some((name, ty)) = found else { continue };
+        if let TypeKind::Own(number) | TypeKind::Borrow(number) = ty.kind() {
+            text = text.replace(&format!("<resource {number}>"), &format!("<{}>", names::harmless(name)));
+        }
+    }
+    text
+}
+
+/// Returns an error in which resources have their names.
+fn by_name(error: &anyhow::Error, funcs: &[(String, &FuncType)]) -> anyhow::Error {
+    anyhow!("{}", resources_by_name(&format!("{error:#}"), funcs))
 }
