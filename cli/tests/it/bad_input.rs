@@ -23,6 +23,22 @@ fn bad_modules_are_refused_with_the_offset() {
     }
 }
 
+/// Scripts and other texts, whose first line may be very long, and empty files are not shown as if they were text of modules.
+#[test]
+fn text_that_is_of_no_module_is_not_shown() {
+    let folder = Folder::new();
+    for (name, text) in [("app.js", "var a=1;".repeat(10_000)), ("empty.wasm", String::new())] {
+        let said = wprof(&["run", &folder.file(name, text.as_bytes())]).failed();
+        assert!(said.contains(name) && said.contains("neither a binary module"), "{said}");
+        assert!(said.len() < 300, "{said}");
+    }
+    let text = format!(" ;; text\n{COUNT}");
+    assert_eq!(
+        wprof(&["run", "-q", "--invoke", "count", &folder.file("c.wat", text), "10"]).succeeded(),
+        "5\n"
+    );
+}
+
 #[test]
 fn an_invalid_function_is_refused_before_anything_runs() {
     let folder = Folder::new();

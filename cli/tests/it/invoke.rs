@@ -161,3 +161,19 @@ fn allocators_are_not_trusted() {
     let said = wprof(&["run", "--invoke", "lengths(\"ab\", 1)", &module]).failed();
     assert!(said.contains("give 4 arguments, not 2, or one less for each text"), "{said}");
 }
+
+/// Main programs of Emscripten export thousands of functions; a name may be empty.
+#[test]
+fn long_lists_of_exports_are_cut() {
+    let folder = Folder::new();
+    let list = |count: usize| {
+        let more: String = (1..count).map(|i| format!(r#"(export "f{i}" (func 0))"#)).collect();
+        let text = format!(r#"(module (func (export "")) {more})"#);
+        let said = wprof(&["run", "--invoke", "g", &folder.file("many.wat", text)]).failed();
+        said.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let all = list(40);
+    assert_eq!((all.len(), all[0].as_str(), all[39].as_str()), (40, "  \"\" () -> ()", "  f39 () -> ()"));
+    let cut = list(1000);
+    assert_eq!((cut.len(), cut[38].as_str(), cut[39].as_str()), (40, "  f38 () -> ()", "  and 961 more"));
+}

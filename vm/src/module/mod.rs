@@ -569,8 +569,10 @@ pub(crate) fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
     if is_binary(&bytes) {
         return Ok(bytes);
     }
-    if std::str::from_utf8(&bytes).is_err() {
-        let message = "neither a binary module, which begins with the bytes 00 61 73 6d, nor text in UTF-8";
+    // Of other files, such as scripts, the parser would show the first line, which may be very long.
+    let is_text = |text: &str| text.trim_start().starts_with(['(', ';']);
+    if !std::str::from_utf8(&bytes).is_ok_and(is_text) {
+        let message = "neither a binary module, which begins with the bytes 00 61 73 6d, nor the text of one";
         return Err(Error::new(ErrorKind::Module, message));
     }
     let bytes = wat::parse_bytes(&bytes).map_err(|e| Error::with_source(ErrorKind::Module, Box::new(e)))?;

@@ -13,6 +13,9 @@ const START: &str = "_start";
 /// The function that a library exports for initialization, to be called before all others.
 const INITIALIZE: &str = "_initialize";
 
+/// The maximum number of lines that list exports: those of side modules and main programs may be thousands.
+const MOST_LISTED: usize = 40;
+
 /// Calls `_start`.
 ///
 /// # Errors
@@ -83,13 +86,23 @@ fn results(store: &mut Store<WasiCtx>, func: Func, params: &[Val]) -> Result<Str
 fn exported(store: &Store<WasiCtx>, instance: Instance) -> String {
     let exports = instance.module(store).exports();
     let functions = exports.filter_map(|export| match export.ty() {
-        ExternType::Func(ty) => Some(format!("\n  {} {ty}", export.name())),
+        ExternType::Func(ty) => Some(format!("\n  {} {ty}", quoted_if_empty(export.name()))),
         _ => None,
     });
-    match functions.collect::<String>() {
+    let mut lines: Vec<String> = functions.collect();
+    if lines.len() > MOST_LISTED {
+        let others = lines.split_off(MOST_LISTED - 1).len();
+        lines.push(format!("\n  and {others} more"));
+    }
+    match lines.concat() {
         list if list.is_empty() => "; it exports no functions".to_owned(),
         list => format!("; it exports{list}"),
     }
+}
+
+/// A module may export a function without a name.
+fn quoted_if_empty(name: &str) -> &str {
+    if name.is_empty() { "\"\"" } else { name }
 }
 
 /// Parses a value of a type; integers are decimal or `0x…`, signed or not.
