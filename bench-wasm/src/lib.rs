@@ -3,6 +3,7 @@
 
 pub mod baseline;
 pub mod bootstrap;
+pub mod growth;
 pub mod instructions;
 pub mod no_imports;
 pub mod papers;

@@ -191,7 +191,7 @@ pub fn thread_time() -> Duration {
 }
 
 /// Returns the peak resident memory of this process, in MiB.
-fn peak_memory() -> Option<f64> {
+pub fn peak_memory() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
     Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? / 1024.0)

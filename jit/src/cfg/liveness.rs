@@ -54,11 +54,13 @@ impl Accesses {
 #[derive(Clone, Debug)]
 pub struct Liveness {
     /// The number of words of one set.
-    words: usize,
+    pub(super) words: usize,
     /// One set per block at its entry; empty if all locals count as live.
     live: Vec<u64>,
     /// One set per block at its end.
     behind: Vec<u64>,
+    /// The locals that each block writes; nothing is said of a function in which all locals count as live.
+    written: Vec<u64>,
 }
 
 impl Liveness {
@@ -66,17 +68,32 @@ impl Liveness {
     pub(super) fn new(blocks: &[Block], accesses: Accesses) -> Liveness {
         let Accesses { words, read, written } = accesses;
         if read.len() > MAX_LIVENESS_WORDS {
-            return Liveness { words, live: Vec::new(), behind: Vec::new() };
+            return Liveness { words, live: Vec::new(), behind: Vec::new(), written };
         }
         let behind = vec![0; read.len()];
-        let mut liveness = Liveness { words, live: read, behind };
+        let mut liveness = Liveness { words, live: read, behind, written };
         let steps = words * blocks.iter().map(|block| block.edges.len()).sum::<usize>();
         let sweeps = MOST_SWEEPS.min(MAX_LIVENESS_STEPS / steps.max(1));
-        let is_done = (0..sweeps).any(|_| !liveness.sweep(blocks, &written));
+        let is_done = (0..sweeps).any(|_| !liveness.sweep(blocks));
         if !is_done {
             (liveness.live, liveness.behind) = (Vec::new(), Vec::new());
         }
         liveness
+    }
+
+    /// Reports whether it is known which locals are live: otherwise all count as live.
+    pub(super) fn is_known(&self) -> bool {
+        !self.live.is_empty()
+    }
+
+    /// Returns one word of the set of locals that may be read from the entry of a block on.
+    pub(super) fn live_word(&self, block: usize, word: usize) -> u64 {
+        self.live[block * self.words + word]
+    }
+
+    /// Returns the set of locals that a block writes.
+    pub(super) fn written(&self, block: usize) -> &[u64] {
+        &self.written[block * self.words..][..self.words]
     }
 
     /// Reports whether `local` may be read from the entry of `block` on.
@@ -114,7 +131,7 @@ impl Liveness {
     }
 
     /// Propagates the live locals of all blocks to their predecessors; reports whether anything changed.
-    fn sweep(&mut self, blocks: &[Block], written: &[u64]) -> bool {
+    fn sweep(&mut self, blocks: &[Block]) -> bool {
         let mut changed = false;
         for (index, block) in blocks.iter().enumerate().rev() {
             for edge in &block.edges {
@@ -122,7 +139,7 @@ impl Liveness {
                 for word in 0..self.words {
                     let (from, to) = (index * self.words + word, to as usize * self.words + word);
                     self.behind[from] |= self.live[to];
-                    let live = self.live[from] | self.behind[from] & !written[from];
+                    let live = self.live[from] | self.behind[from] & !self.written[from];
                     changed |= live != self.live[from];
                     self.live[from] = live;
                 }

@@ -13,6 +13,7 @@ mod entangled;
 mod gc;
 mod likely_next;
 mod liveness;
+mod merged;
 mod ops;
 mod stack;
 mod tries;

@@ -96,7 +96,7 @@ impl BlockGraph {
             false => found.blocks.iter().all(|&block| node_of[block as usize].is_some()),
         };
         let is_scalar = |found: &&SmallLoop| !self.has_vectors(found.blocks[0]);
-        let loops: Vec<&SmallLoop> = loops.iter().filter(fits).filter(is_scalar).collect();
+        let loops = affordable(cfg, loops.iter().filter(fits).filter(is_scalar));
         if loops.is_empty() {
             return self;
         }
@@ -108,6 +108,23 @@ impl BlockGraph {
         debug_assert_eq!(graph.verify(cfg), Ok(()));
         graph
     }
+}
+
+/// Leaves out loops whose copies, with those of the loops before, would make optimising take too long: where hundreds of
+/// locals are alive in thousands of loops, it took ten times as long and as much memory as without copies.
+fn affordable<'a>(cfg: &Cfg, loops: impl Iterator<Item = &'a SmallLoop>) -> Vec<&'a SmallLoop> {
+    let mut loops = loops.peekable();
+    if loops.peek().is_none() {
+        return Vec::new();
+    }
+    let mut room = cfg.room_for_copies();
+    let mut fits = |found: &&SmallLoop| {
+        let work = cfg.work_of(&found.blocks).saturating_mul(found.other_copies().count());
+        let left = room.checked_sub(work);
+        room = left.unwrap_or(room);
+        left.is_some()
+    };
+    loops.filter(|found| fits(found)).collect()
 }
 
 /// The layout of a loop's copies.

@@ -5,12 +5,13 @@
 //! saves nothing where the operand has no other use: then one of the two takes a register anyway. An example is the `n
 //! & -2` that a loop unrolled by a C compiler compares with.
 //!
-//! Input: an optimised function. Output: the same function, with such instructions hoisted. Invariant: a hoisted
-//! instruction only computes, and its operands are known at its new place.
+//! Input: an optimised function. Output: the same function, with such instructions hoisted. Invariants: a hoisted
+//! instruction only computes, and its operands are known at its new place; each block is examined once, however many
+//! loops there are.
 
 use cranelift_codegen::Context;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
-use cranelift_codegen::entity::EntitySet;
+use cranelift_codegen::entity::{EntitySet, SecondaryMap};
 use cranelift_codegen::ir::{Block, Function, Inst, Opcode, Value, ValueDef, types};
 use cranelift_codegen::loop_analysis::{Loop, LoopAnalysis};
 use hashbrown::HashMap;
@@ -26,14 +27,27 @@ pub(super) fn hoist(context: &mut Context) {
         return;
     }
     let needed = needed(func);
-    let is_innermost = |id: &Loop| loops.loops().all(|other| loops.loop_parent(other) != Some(*id));
-    for id in loops.loops().filter(is_innermost) {
+    for (id, blocks) in innermost(func, loops) {
         let before = context.domtree.idom(loops.loop_header(id));
         if let Some(before) = before.filter(|&before| !loops.is_in_loop(before, id)) {
-            Body::new(func, loops, id, &needed).hoist_to(func, before);
+            Body::new(func, (loops, id), &blocks, &needed).hoist_to(func, before);
         }
     }
     resolve_aliases(func);
+}
+
+/// Returns the innermost loops with their hot blocks, in layout order.
+fn innermost(func: &Function, loops: &LoopAnalysis) -> Vec<(Loop, Vec<Block>)> {
+    let mut parents = EntitySet::new();
+    parents.extend(loops.loops().filter_map(|id| loops.loop_parent(id)));
+    let mut blocks: SecondaryMap<Loop, Vec<Block>> = SecondaryMap::new();
+    for block in func.layout.blocks().filter(|&block| !func.layout.is_cold(block)) {
+        if let Some(id) = loops.innermost_loop(block).filter(|&id| !parents.contains(id)) {
+            blocks[id].push(block);
+        }
+    }
+    let innermost = loops.loops().filter(|&id| !parents.contains(id));
+    innermost.map(|id| (id, std::mem::take(&mut blocks[id]))).collect()
 }
 
 /// Returns the values that instructions other than marks use: values that only checks take along are spilled.
@@ -56,9 +70,13 @@ struct Body {
 }
 
 impl Body {
-    fn new(func: &Function, loops: &LoopAnalysis, id: Loop, needed: &EntitySet<Value>) -> Body {
-        let is_hot = |block: &Block| loops.innermost_loop(*block) == Some(id) && !func.layout.is_cold(*block);
-        let hot = func.layout.blocks().filter(is_hot).flat_map(|block| func.layout.block_insts(block));
+    fn new(
+        func: &Function,
+        (loops, id): (&LoopAnalysis, Loop),
+        blocks: &[Block],
+        needed: &EntitySet<Value>,
+    ) -> Body {
+        let hot = blocks.iter().flat_map(|&block| func.layout.block_insts(block));
         let mut body = Body { sums: Vec::new(), needed_for: HashMap::new() };
         for inst in hot.filter(|&inst| !is_mark(func, inst)) {
             let computed = sum(func, inst).filter(|&(_, value, _)| !is_within(func, loops, id, value));

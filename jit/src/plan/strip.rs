@@ -10,6 +10,7 @@
 //! Source: strip mining, as in Allen & Kennedy, *Optimizing Compilers for Modern Architectures*, 2001, 2.1; as used for
 //! checks: the safepoints of HotSpot's counted loops.
 
+use hashbrown::HashSet;
 use wasmparser::BinaryReaderError;
 use wprof_profiler::{BlockId, Loop, LoopId};
 
@@ -47,10 +48,10 @@ impl Strip {
         small: &[SmallLoop],
     ) -> Result<Vec<Strip>, BinaryReaderError> {
         let (loops, trips) = (cfg.loops(), TripCounts::new(info, cfg));
+        let unrolled: HashSet<u32> = small.iter().map(|found| found.blocks[0]).collect();
         let mut all = Vec::new();
-        for &header in headers {
-            let is_unrolled = small.iter().any(|found| found.blocks[0] == header);
-            let Some(id) = loops.headed_by(BlockId(header)).filter(|_| !is_unrolled) else { continue };
+        for &header in headers.iter().filter(|&header| !unrolled.contains(header)) {
+            let Some(id) = loops.headed_by(BlockId(header)) else { continue };
             let Some(latch) = only_exit(cfg, id, loops.get(id)) else { continue };
             if has_calls(info, cfg, id)? {
                 continue;

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use hashbrown::HashMap;
 use wasmparser::{BinaryReaderError, MemArg, MemArgTarget, Operator};
 use wprof_profiler::BlockId;
 
@@ -66,6 +67,7 @@ impl VectorLoop {
             return Ok(all);
         }
         let (loops, trips) = (cfg.loops(), TripCounts::new(info, cfg));
+        let copies: HashMap<u32, u32> = small.iter().map(|found| (found.blocks[0], found.copies)).collect();
         for (id, found) in loops.iter().filter(|(id, _)| loops.is_innermost(*id)) {
             let header = found.header.0;
             let is_one = loops.blocks(id).len() == 1 && only_exit(cfg, id, found) == Some(header);
@@ -75,8 +77,7 @@ impl VectorLoop {
             let block = &cfg.blocks[header as usize];
             let Some(lanes) = lanes(info, block)? else { continue };
             let Some(countdown) = trips.countdown(id, BlockId(header))? else { continue };
-            let small = small.iter().find(|small| small.blocks[0] == header);
-            let rounds_of_check = small.map_or(1, |small| small.copies);
+            let rounds_of_check = copies.get(&header).copied().unwrap_or(1);
             let vectors = Vectors { lanes, rounds_of_check };
             all.push(VectorLoop { header, countdown, vectors, refused: None });
         }

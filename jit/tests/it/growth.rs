@@ -3,7 +3,7 @@
 use wprof_jit::compile::{Compiler, CompilerOptions, Tier};
 use wprof_jit::graph::BlockGraph;
 use wprof_jit::options::{PartSizes, PassSet};
-use wprof_jit::plan::{Collection, FunctionPlan};
+use wprof_jit::plan::{Collection, FunctionPlan, Instrumentation};
 
 use crate::parsed::Parsed;
 
@@ -173,6 +173,64 @@ fn optimised_code_of_entangled_functions_grows_with_their_length() {
     check(loops, Tier::Optimized, None, 80);
     check(nested_loops, Tier::Optimized, None, 80);
     check(joins, Tier::Optimized, None, 80);
+}
+
+/// Nested blocks, from each of which a branch leads to the end of another: most of 100 locals arrive there with several
+/// values.
+fn nested_blocks(count: usize) -> String {
+    let step = |at: usize| {
+        let (local, to) = (at % 100, (at * 37) % (count - at));
+        format!(
+            "(local.set {local} (i32.add (local.get {local}) (i32.const 1))) (br_if {to} (local.get 0)) end "
+        )
+    };
+    module(100, &("block ".repeat(count) + &(0..count).map(step).collect::<String>()))
+}
+
+/// With 300 locals and 50 KB it took 23 s and 1.9 GB, most of it to merge what the register allocator has for each value.
+#[test]
+fn values_of_functions_that_merge_too_many_are_in_the_frame() {
+    let (few, is_entangled) = passed_on(&nested_blocks(30));
+    assert!(few > 100 && !is_entangled, "{few}");
+    assert_eq!(passed_on(&nested_blocks(3000)), (0, true));
+}
+
+/// Of functions of the same kind, those that would take more memory than a compilation may take in all.
+#[test]
+fn values_of_very_large_functions_are_in_the_frame() {
+    let (few, is_entangled) = passed_on(&calls(1000));
+    assert!(few == 0 && !is_entangled, "{few}");
+    assert!(passed_on(&calls(60_000)).1);
+}
+
+/// The nodes of a graph whose loops are unrolled, the wires between them, and the blocks and bytes of the function. There
+/// are 301 locals, all of them alive everywhere.
+fn unrolled(loops: usize) -> [usize; 4] {
+    let of = |at: usize| {
+        let local = 1 + at % 300;
+        format!(
+            "(loop (local.set {local} (i32.add (local.get {local}) (i32.const 7)))
+               (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))"
+        )
+    };
+    let parsed = Parsed::new(&module(300, &(0..loops).map(of).collect::<String>()));
+    let compiler = Compiler::new(CompilerOptions::default()).expect("this machine");
+    let collection = Collection { counters: Instrumentation::Chords, ..Collection::default() };
+    let plan = FunctionPlan::new(&parsed.info, 0, &collection, 0).expect("within limits");
+    assert!(!plan.cfg.is_entangled());
+    let graph = compiler.version(&plan, Tier::Optimized);
+    let wires = graph.nodes.iter().map(|node| node.wires.len()).sum();
+    [graph.nodes.len(), wires, plan.cfg.blocks.len(), plan.cfg.bytes()]
+}
+
+/// Each value that a wire passes on is work: with copies of 10,000 loops optimising took 46 s and 2.1 GB.
+#[test]
+fn loops_are_only_unrolled_as_far_as_their_function_stays_disentangled() {
+    let [nodes, _, blocks, _] = unrolled(10);
+    assert!(nodes > 4 * blocks, "{nodes} nodes of {blocks} blocks");
+    let [nodes, wires, blocks, bytes] = unrolled(2000);
+    assert!(wires * 300 < 24 * bytes, "{wires} wires for {bytes} bytes");
+    assert!(nodes > blocks + 100, "{nodes} nodes of {blocks} blocks");
 }
 
 /// The addresses of places in the frame are not kept from block to block where Cranelift allocates registers.

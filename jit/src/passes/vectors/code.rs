@@ -25,8 +25,13 @@ const LEAST_WINDOWS: i64 = 4;
 /// that one does.
 const MOST_ROUNDS: i64 = 1 << 31;
 
-/// Writes the vectorised loop before the loop.
-pub(super) fn write(func: &mut Function, round: &Round, accesses: &Accesses, window: &Window) {
+/// Writes the vectorised loop before the loop, to which the instructions `ends` lead.
+pub(super) fn write(
+    func: &mut Function,
+    (round, ends): (&Round, &[Inst]),
+    accesses: &Accesses,
+    window: &Window,
+) {
     let [guard, tests, splats, windows, rest] = [(); 5].map(|()| {
         let block = func.dfg.make_block();
         func.layout.insert_block(block, round.header);
@@ -42,7 +47,7 @@ pub(super) fn write(func: &mut Function, round: &Round, accesses: &Accesses, win
         copies: HashMap::new(),
         made: HashMap::new(),
     };
-    redirect(func, round.header, guard);
+    redirect(func, round, ends, guard);
     writer.take_params(func, guard);
     let rounds = writer.guard(func, guard, tests);
     let addresses = writer.tests(func, tests, splats, rounds);
@@ -72,10 +77,9 @@ struct Writer<'a> {
 }
 
 /// Has all branches from outside of a loop lead to its guard.
-fn redirect(func: &mut Function, header: Block, guard: Block) {
-    let others = func.layout.blocks().filter(|&block| block != header);
-    let ends: Vec<Inst> = others.filter_map(|block| func.layout.last_inst(block)).collect();
-    for end in ends {
+fn redirect(func: &mut Function, round: &Round, ends: &[Inst], guard: Block) {
+    let header = round.header;
+    for &end in ends.iter().filter(|&&end| end != round.end) {
         let dfg = &mut func.dfg;
         let (tables, exceptions) = (&mut dfg.jump_tables, &mut dfg.exception_tables);
         for call in dfg.insts[end].branch_destination_mut(tables, exceptions) {

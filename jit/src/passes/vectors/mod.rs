@@ -29,7 +29,8 @@ mod pack;
 mod round;
 
 use cranelift_codegen::Context;
-use cranelift_codegen::ir::{Block, Function};
+use cranelift_codegen::flowgraph::ControlFlowGraph;
+use cranelift_codegen::ir::{Block, Function, Inst};
 
 use crate::clif::resolve_aliases;
 use crate::code::{Lanes, NoVectors as Refusal};
@@ -40,7 +41,13 @@ use round::Round;
 /// Vectorises loops where possible; returns what became of each, in order.
 pub(crate) fn vectorize(context: &mut Context, headers: &[Block]) -> Vec<Result<Lanes, Refusal>> {
     resolve_aliases(&mut context.func);
-    let all: Vec<_> = headers.iter().map(|&header| vectorize_loop(&mut context.func, header)).collect();
+    if headers.is_empty() {
+        return Vec::new();
+    }
+    // What is made for one loop never leads to another.
+    let graph = ControlFlowGraph::with_function(&context.func);
+    let all: Vec<_> =
+        headers.iter().map(|&header| vectorize_loop(&mut context.func, header, &graph)).collect();
     if all.iter().any(Result::is_ok) {
         context.flowgraph();
         context.compute_loop_analysis();
@@ -48,7 +55,7 @@ pub(crate) fn vectorize(context: &mut Context, headers: &[Block]) -> Vec<Result<
     all
 }
 
-fn vectorize_loop(func: &mut Function, header: Block) -> Result<Lanes, Refusal> {
+fn vectorize_loop(func: &mut Function, header: Block, graph: &ControlFlowGraph) -> Result<Lanes, Refusal> {
     if !func.layout.is_block_inserted(header) {
         return Err(Refusal::Shape);
     }
@@ -59,6 +66,7 @@ fn vectorize_loop(func: &mut Function, header: Block) -> Result<Lanes, Refusal> 
     }
     let accesses = Accesses::new(func, &round)?;
     let window = Window::new(func, &round, &accesses)?;
-    code::write(func, &round, &accesses, &window);
+    let ends: Vec<Inst> = graph.pred_iter(header).map(|from| from.inst).collect();
+    code::write(func, (&round, &ends), &accesses, &window);
     Ok(Lanes { lanes: window.lanes, rounds: window.rounds })
 }
