@@ -153,7 +153,10 @@ fn read_profile(path: &Path) -> Result<Profile> {
 fn read_paths(path: &Path) -> Result<Profile> {
     let profile = read_profile(path)?;
     let shown = path.display();
-    ensure!(profile.has_paths(), "{shown} has no paths: record it with `wprof run --collect paths` or `wprof collect --collect paths`");
+    ensure!(
+        profile.has_paths(),
+        "{shown} has no paths: record it with `wprof run --collect paths` or `wprof collect --collect paths`"
+    );
     Ok(profile)
 }
 

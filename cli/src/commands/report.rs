@@ -216,7 +216,10 @@ impl HtmlReport<'_> {
 fn interesting(profile: &Profile, path: &Path) -> Result<Profile> {
     let across = profile.across_calls();
     let ours = across.as_ref().unwrap_or(profile);
-    ensure!(ours.has_paths(), "the profile has no paths: record one with `wprof run --collect paths` or `wprof collect --collect paths`");
+    ensure!(
+        ours.has_paths(),
+        "the profile has no paths: record one with `wprof run --collect paths` or `wprof collect --collect paths`"
+    );
     match ours.supergraphs.is_some() {
         true => super::read_across_calls(path),
         false => super::read_paths(path),
