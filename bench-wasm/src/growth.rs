@@ -5,8 +5,8 @@
 
 use wasm_encoder::{
     BlockType, CodeSection, ConstExpr, ElementSection, Elements, Function, FunctionSection, GlobalSection,
-    GlobalType, MemArg, MemorySection, MemoryType, Module, RefType, TableSection, TableType, TypeSection,
-    ValType,
+    GlobalType, MemArg, MemArgTarget, MemorySection, MemoryType, Module, RefType, TableSection, TableType,
+    TypeSection, ValType,
 };
 
 /// The number of locals of each type, behind a parameter of type `i32`.
@@ -265,7 +265,8 @@ impl Writer {
 
     fn access(&mut self) {
         let (address, local, stores) = (self.i32_local(), self.i32_local(), self.random.below(3) == 0);
-        let at = MemArg { offset: u64::from(self.random.below(500)), align: 2, memory_index: 0 };
+        let offset = u64::from(self.random.below(500));
+        let at = MemArg { offset, align: 2, target: MemArgTarget::Memory(0), ordering: None };
         let mut code = self.code.instructions();
         match stores {
             true => code.local_get(address).local_get(local).i32_store(at),
