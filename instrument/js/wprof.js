@@ -55,16 +55,16 @@
 
   // Tells `wprof collect -- …` that this process has counters to come: it may end after the one that was started.
   function note(what, isSo) {
-    const { writeFileSync, rmSync } = require('fs');
+    const fs = require('fs');
     const name = require('path').join(settings.dir, `${process.pid}.${what}`);
-    if (isSo) writeFileSync(name, '');
-    else if (!isWorker) rmSync(name, { force: true });
+    if (isSo) fs.writeFileSync(name, '');
+    else if (!isWorker) fs.rmSync(name, { force: true });
   }
 
   // A signal that nobody else waits for ends the program, as it would without us. Where nothing counts, it is left alone.
-  let hears = false;
+  let hears = isWorker;
   function hear() {
-    if (hears || isWorker) return;
+    if (hears) return;
     hears = true;
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
       process.once(signal, () => {
@@ -187,7 +187,7 @@
   // type, and what is no module at all is for the engine to refuse.
   function hasCode(source) {
     // Of another realm a buffer is no instance of ours.
-    const isBuffer = /\[object (Shared)?ArrayBuffer\]/.test(Object.prototype.toString.call(source));
+    const isBuffer = /ArrayBuffer\]/.test({}.toString.call(source));
     if (!isBuffer && !ArrayBuffer.isView(source)) return false;
     const bytes = bytesOf(source);
     for (let at = 8; at < bytes.length; ) {
@@ -220,12 +220,12 @@
     if (isSingle && !args.includes('--single-memory')) args.push('--single-memory');
     const ran = require('child_process').spawnSync(settings.exe, args, { stdio: ['ignore', 2, 'pipe'], encoding: 'utf8' });
     if (ran.status === 0) return fs.readFileSync(to);
+    fs.rmSync(from);
     // What the engine refuses too, the program hears from it.
     if (W.validate(bytes)) console.error(`wprof: a module is not counted: ${reason(ran, from)}`);
     return null;
   }
-  const reason = ({ stderr, error }, file) =>
-    stderr?.replace('error: ', '').replace(`${file}: `, '').trimEnd() || error?.message || 'wprof ended';
+  const reason = ({ stderr, error }, file) => stderr?.replace('error: ', '').replace(`${file}: `, '').trimEnd() || error;
 
   function hasManyMemories() {
     return W.validate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 5, 5, 2, 0, 0, 0, 0]));

@@ -33,7 +33,7 @@ const COUNTER: &str = r#"(component
     (func $new' (param "from" u32) (result (own $counter')) (canon lift (core func $m "new")))
     (func $next' (param "self" (borrow $counter')) (result u32) (canon lift (core func $m "next")))
     (func $open' (param "from" u32) (result (result (own $counter') (error u32)))
-      (canon lift (core func $m "open") (memory $m "memory")))
+      (canon lift (core func $m "open") (memory (core memory $m "memory"))))
     (func $sum' (param "a" (own $counter')) (param "b" (own $counter')) (result u32)
       (canon lift (core func $m "sum")))
     (component $Interface
