@@ -32,13 +32,12 @@ fn check(name: &'static str, bytes: &[u8]) {
     run(name, bytes);
 }
 
-/// Returns the seeds of a target, and its files in the repository.
-fn seeds(name: &str) -> Vec<Vec<u8>> {
-    let target = TARGETS.iter().find(|target| target.name == name).expect("a target");
-    let mut seeds = (target.seeds)();
+/// Returns the files of a target in the repository, in the order of their names; none if nothing was kept yet.
+fn corpus(name: &str) -> Vec<Vec<u8>> {
     let files = std::fs::read_dir(format!("{CORPUS}/{name}")).into_iter().flatten();
-    seeds.extend(files.map(|file| std::fs::read(file.expect("readable").path()).expect("readable")));
-    seeds
+    let mut files: Vec<_> = files.map(|file| file.expect("readable").path()).collect();
+    files.sort_unstable();
+    files.iter().map(|file| std::fs::read(file).expect("readable")).collect()
 }
 
 /// Returns the seed with a few bytes changed, removed, duplicated or truncated.
@@ -68,14 +67,73 @@ fn changed(seed: &[u8], rng: &mut Rng) -> Vec<u8> {
 
 #[test]
 fn changed_seeds_are_survived() {
-    let times = cases(160);
     for target in TARGETS {
-        for (number, seed) in seeds(target.name).iter().enumerate() {
-            check(target.name, seed);
-            let mut rng = Rng::new(number as u64);
-            for _ in 0..times {
-                check(target.name, &changed(seed, &mut rng));
-            }
+        survive(target.name, &(target.seeds)(), cases(160));
+    }
+}
+
+/// Each of these files has something that the seeds and the others have not.
+#[test]
+fn inputs_that_fuzzing_found_are_survived_and_so_are_they_when_changed() {
+    for target in TARGETS {
+        survive(target.name, &corpus(target.name), (cases(160) / 40).max(1));
+    }
+}
+
+fn survive(name: &'static str, inputs: &[Vec<u8>], times: u64) {
+    for (number, input) in inputs.iter().enumerate() {
+        check(name, input);
+        let mut rng = Rng::new(number as u64);
+        for _ in 0..times {
+            check(name, &changed(input, &mut rng));
+        }
+    }
+}
+
+/// The repository takes them along for all time.
+#[test]
+fn the_corpus_of_each_target_is_small() {
+    let sizes = TARGETS.map(|target| (target.name, corpus(target.name)));
+    for (name, files) in &sizes {
+        assert!(files.iter().all(|file| file.len() <= 4096), "{name} has large files");
+    }
+    let all: usize = sizes.iter().flat_map(|(_, files)| files).map(Vec::len).sum();
+    assert!(all <= 300_000, "{all} bytes");
+}
+
+/// Returns the packages that a manifest always depends on.
+fn dependencies(manifest: &str) -> Vec<&str> {
+    let begin = manifest.find("[dependencies]").map_or(manifest.len(), |at| at + "[dependencies]".len());
+    let section = manifest[begin..].split("\n[").next().expect("there is a first part");
+    let is_needed = |line: &&str| line.contains('=') && !line.contains("optional = true");
+    let lines = section.lines().filter(|line| !line.starts_with('#')).filter(is_needed);
+    lines.filter_map(|line| line.split(['.', ' ', '=']).next()).collect()
+}
+
+/// The fuzzer is built with `--locked`, apart from the workspace: it is not built at all if its lock file lacks a
+/// dependency that one of our crates has since.
+#[test]
+fn the_lock_file_of_the_fuzzer_has_all_dependencies_of_our_crates() {
+    const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let read =
+        |file: &str| std::fs::read_to_string(format!("{ROOT}/{file}")).expect("a file of the repository");
+    let lock = read("fuzz/Cargo.lock");
+    let crates = [("wprof-jit", "jit"), ("wprof", "vm"), ("wprof-profiler", "profiler")];
+    let more = [("wprof-instrument", "instrument"), ("wprof-spec-tests", "spec-tests")];
+    for (name, folder) in crates.into_iter().chain(more) {
+        let begin = lock.find(&format!("name = \"{name}\"\n")).unwrap_or_else(|| panic!("{name} is there"));
+        let package = lock[begin..].split("[[package]]").next().expect("there is a first part");
+        let manifest = read(&format!("{folder}/Cargo.toml"));
+        let wanted = dependencies(&manifest);
+        assert!(wanted.len() > 2, "{name}: {wanted:?}");
+        for dependency in wanted {
+            let is_there = package.contains(&format!("\"{dependency}\""))
+                || package.contains(&format!("\"{dependency} "));
+            let is_renamed = dependency == "wasmtime-jit-icache-coherence";
+            assert!(
+                is_there || is_renamed,
+                "{name} needs {dependency}: `cargo metadata` in fuzz renews its lock file"
+            );
         }
     }
 }
