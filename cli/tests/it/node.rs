@@ -10,7 +10,8 @@ use super::{Folder, command, function, json, wprof};
 
 /// Whether this version of Node knows several memories in a module; if not, says so.
 pub fn has_many_memories() -> bool {
-    let many = "process.exit(WebAssembly.validate(new Uint8Array([0,97,115,109,1,0,0,0,5,5,2,0,0,0,0])) ? 0 : 1)";
+    let many =
+        "process.exit(WebAssembly.validate(new Uint8Array([0,97,115,109,1,0,0,0,5,5,2,0,0,0,0])) ? 0 : 1)";
     let has = Command::new("node").args(["-e", many]).status().is_ok_and(|status| status.success());
     if !has {
         println!("skipped: this version of Node has one memory in a module");
