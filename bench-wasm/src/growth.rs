@@ -234,7 +234,7 @@ impl Writer {
 
     /// Writes a loop around a switch whose cases load, compute, sometimes branch, and go around.
     fn interpreter(&mut self, bytes: usize) {
-        let cases = (bytes / 40) as u32;
+        let cases = (bytes / 30) as u32;
         self.code.instructions().loop_(BlockType::Empty);
         for _ in 0..=cases {
             self.code.instructions().block(BlockType::Empty);
