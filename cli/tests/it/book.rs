@@ -124,11 +124,15 @@ fn check(page: &Path, folder: &Folder) -> usize {
     count
 }
 
+/// Reports whether tools have made a folder: cargo marks its own.
+pub fn is_made_by_tools(path: &Path) -> bool {
+    path.ends_with("downloads") || path.ends_with(".git") || path.join("CACHEDIR.TAG").exists()
+}
+
 /// All files below a folder whose name ends so; not those that tools have made.
 pub fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let entries =
-        entries.filter(|path| !["target", "downloads", ".git"].iter().any(|name| path.ends_with(name)));
+    let entries = entries.filter(|path| !is_made_by_tools(path));
     let mut found: Vec<PathBuf> = entries
         .flat_map(|path| match path.is_dir() {
             true => files(&path, extension),

@@ -4,20 +4,22 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use super::book::{ROOT, files, text};
+use super::book::{ROOT, files, is_made_by_tools, text};
 
 /// Files of other projects that comments cite, and a pattern of names.
 const ELSEWHERE: [&str; 4] =
     ["func_environ.rs", "tunables.rs", "runtime/store.rs", "bench-wasm/src/papers/sNNN.rs"];
 
+/// Folders that commands make.
+const MADE_BY_TOOLS: [&str; 3] = ["bench-wasm/downloads", "target/ci-release", "target/failures"];
+
 /// All ends of the paths of our files and folders, such as `src/lib.rs` and `lib.rs` of `jit/src/lib.rs`.
 fn ends_of_paths(folder: &Path, above: &str, found: &mut BTreeSet<String>) {
     for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-        let name = entry.file_name().unwrap().to_str().unwrap();
-        if ["target", "downloads", ".git"].contains(&name) {
+        if is_made_by_tools(&entry) {
             continue;
         }
-        let path = format!("{above}/{name}");
+        let path = format!("{above}/{}", entry.file_name().unwrap().to_str().unwrap());
         found.extend(path.match_indices('/').map(|(at, _)| path[at + 1..].to_owned()));
         if entry.is_dir() {
             ends_of_paths(&entry, &path, found);
@@ -51,7 +53,8 @@ fn files_that_comments_and_documents_name_are_there() {
         let folder = name.split_once('/').filter(|(first, _)| root.join(first).is_dir());
         name.ends_with(".rs") || folder.is_some()
     };
-    let is_left_out = |name: &str| ELSEWHERE.contains(&name) || name.starts_with("bench-wasm/downloads");
+    let is_left_out =
+        |name: &str| ELSEWHERE.contains(&name) || MADE_BY_TOOLS.iter().any(|folder| name.starts_with(folder));
     let (mut count, mut missing) = (0, Vec::new());
     let documents = files(root, "md").into_iter();
     let documents = documents.filter(|path| {
@@ -59,7 +62,9 @@ fn files_that_comments_and_documents_name_are_there() {
     });
     for path in documents.chain(files(root, "rs")) {
         for line in prose(&path) {
-            for name in quoted(&line).filter(is_ours).filter(|name| !is_left_out(name)) {
+            for name in
+                quoted(&line).filter(|name| *name != ".rs").filter(is_ours).filter(|name| !is_left_out(name))
+            {
                 count += 1;
                 let name = name.trim_end_matches('/');
                 if !known.contains(name) && !known.contains(&format!("{name}.rs")) {
