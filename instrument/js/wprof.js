@@ -343,9 +343,10 @@
     };
   }
 
-  // A worker that is to be ended hands over its counters before. It gets a moment to hear that, and then the time it takes.
+  // A worker that is to be ended hands over its counters before. It gets a moment to hear that, and then the time it takes,
+  // up to half a minute. Both are counted in ticks, which are longer where the machine is busy, for the worker too.
   const MOMENT = 1000; // milliseconds
-  const LONGEST = 30_000;
+  const TICK = 5;
   const channel = typeof BroadcastChannel === 'function' ? new BroadcastChannel(`wprof-${isNode ? process.pid : 'page'}`) : null;
   if (channel && isWorker) {
     channel.onmessage = ({ data: { asked, done } }) => {
@@ -394,7 +395,7 @@
       }
       async terminate() {
         const done = workers.has(this) ? ask([this]) : null;
-        while (isAnswering(done)) await new Promise((resolve) => setTimeout(resolve, 5));
+        while (isAnswering(done)) await new Promise((resolve) => setTimeout(resolve, TICK));
         return super.terminate();
       }
     };
@@ -410,19 +411,19 @@
     if (!channel || asked.length === 0) return null;
     const done = new Int32Array(new SharedArrayBuffer(8));
     channel.postMessage({ asked, done });
-    return Object.assign(done, { asked: asked.length, since: Date.now() });
+    return Object.assign(done, { asked: asked.length, left: MOMENT / TICK });
   }
 
   // Whether an answer of workers may still come.
   function isAnswering(done) {
     if (!done || done[0] >= done.asked) return false;
-    return Date.now() - done.since < (done[1] > done[0] ? LONGEST : MOMENT);
+    return done.left-- > (done[1] > done[0] ? -6000 : 0);
   }
 
   // The process ends, and with it the workers that still are.
   function askAll() {
     const done = ask([...workers]);
-    while (isAnswering(done)) Atomics.wait(done, 0, done[0], 20);
+    while (isAnswering(done)) Atomics.wait(done, 0, done[0], TICK);
   }
   function saveAll() {
     askAll();

@@ -442,7 +442,7 @@ fn only_function(profile: &str) -> (u64, u64) {
 #[test]
 fn core_modules_of_the_same_code_have_one_profile() {
     let folder = Folder::new();
-    let component = folder.file("alike.wat", &alike(["work", "work"]));
+    let component = folder.file("alike.wat", alike(["work", "work"]));
     let profile = folder.path("p.wprof");
     for collect in ["edges", "blocks", "paths", "edges,cct"] {
         let run = |calls: &[&str]| {
@@ -472,7 +472,7 @@ fn core_modules_of_the_same_code_have_one_profile() {
 #[test]
 fn core_modules_of_the_same_code_with_other_names_are_told_apart() {
     let folder = Folder::new();
-    let component = folder.file("names.wat", &alike(["first", "second"]));
+    let component = folder.file("names.wat", alike(["first", "second"]));
     let (profile, other) = (folder.path("p.wprof"), folder.path("p.core1.wprof"));
     let run = ["run", "--exact", "-o", &profile, "--invoke", "a(100)", "--invoke", "b(1000)", &component];
     let ran = wprof(&run);

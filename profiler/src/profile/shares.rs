@@ -144,9 +144,9 @@ impl Shares {
     /// Returns the most that functions have which ran but were in no burst; `None` if there are none, or nothing is left to
     /// chance.
     ///
-    /// One that none of n bursts saw has at most 3 / n of the run, with 95% confidence. All of them have about what those
-    /// have that exactly one burst saw (Good 1953), a count of bursts that is off by its square root, as a Poisson
-    /// variable.
+    /// One that none of n bursts saw has at most 3 / n of the run, with 95% confidence ("rule of three"); as intervals here
+    /// are those of Agresti & Coull, it is 4.6 / n. All of them have about what those have that exactly one burst saw (Good
+    /// 1953), a count of bursts that is off by its square root, as a Poisson variable.
     pub fn unseen(&self) -> Option<Unseen> {
         let (functions, bursts) = (self.unseen_functions, self.bursts.filter(|_| self.unseen_functions > 0)?);
         let none = self.share_of_seen(Part::default()).high;

@@ -123,7 +123,7 @@ fn intervals_are_no_wider_than_what_was_not_seen() {
     assert_eq!([all.low, all.high], [0.25; 2]);
 }
 
-/// Of n bursts each would have missed a function that has 3 / n of the run.
+/// The rule of three, with some more for an interval of Agresti and Coull.
 #[test]
 fn what_no_burst_saw_has_little_of_a_run_with_many_bursts() {
     let unseen = |bursts, compiled, unseen: Option<f64>| {
@@ -136,7 +136,7 @@ fn what_no_burst_saw_has_little_of_a_run_with_many_bursts() {
     };
     assert_eq!(unseen(1000, 1, None), None);
     let one = unseen(1000, 2, None).unwrap();
-    assert!(one.functions == 1 && one.each == one.together && (0.003..0.004).contains(&one.each), "{one:?}");
+    assert!(one.functions == 1 && one.each == one.together && (0.003..0.005).contains(&one.each), "{one:?}");
     let ten = unseen(1000, 11, None).unwrap();
     assert!(ten.each == one.each && (ten.together - 10.0 * ten.each).abs() < 1e-9, "{ten:?}");
     let (none, some) = (unseen(1000, 11, Some(0.0)).unwrap(), unseen(1000, 11, Some(0.01)).unwrap());
