@@ -135,6 +135,9 @@ impl Reader<'_> {
         let mut at = end.checked_sub(word(self.region, TRACE_NOTES)?).ok_or(DAMAGED)?;
         let mut notes = Vec::new();
         while at < end {
+            if end - at < NOTE {
+                return Err(DAMAGED);
+            }
             let (position, count) = (double(self.region, at)?, word(self.region, at + 8)?);
             let more = word(self.region, at + 12)?;
             at += NOTE;
