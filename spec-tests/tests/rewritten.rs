@@ -26,10 +26,12 @@ const COLLECTED: [(Collected, Collect); 3] = [
     (Collected::Blocks, Collect::Blocks),
 ];
 
-/// Returns the options of wasm-smith: every proposal that it knows and the validator enables.
-fn config(rng: &mut Rng) -> Config {
+/// Returns the options of wasm-smith: every proposal that it knows and the validator enables; or without compact import
+/// sections, which the engine refuses.
+fn config(rng: &mut Rng, has_compact_imports: bool) -> Config {
     Config {
         canonicalize_nans: true,
+        compact_imports_enabled: has_compact_imports,
         export_everything: rng.chance(70),
         min_funcs: 1,
         max_funcs: 12,
@@ -49,12 +51,16 @@ fn config(rng: &mut Rng) -> Config {
 }
 
 /// Returns a module that terminates.
-fn module(seed: u64) -> Vec<u8> {
+fn module(seed: u64, has_compact_imports: bool) -> Vec<u8> {
     let mut rng = Rng::new(seed);
     loop {
         let size = 500 + rng.below(6000);
         let bytes = rng.bytes(size);
-        let Ok(mut module) = Module::new(config(&mut rng), &mut Unstructured::new(&bytes)) else { continue };
+        let Ok(mut module) =
+            Module::new(config(&mut rng, has_compact_imports), &mut Unstructured::new(&bytes))
+        else {
+            continue;
+        };
         let ends = module.ensure_termination(500).is_ok();
         let wasm = module.to_bytes();
         if ends && Source::new(&wasm).is_ok_and(|source| !source.bodies.is_empty()) {
@@ -67,7 +73,7 @@ fn module(seed: u64) -> Vec<u8> {
 fn modules_of_all_proposals_are_valid_after_they_were_rewritten() {
     let mut rewritten = 0;
     for seed in 0..share(300) {
-        let wasm = module(seed);
+        let wasm = module(seed, true);
         for collected in
             [Collected::Edges, Collected::Paths, Collected::Blocks, Collected::Flow, Collected::Trace]
         {
@@ -97,7 +103,7 @@ fn modules_of_all_proposals_do_the_same_and_count_what_the_engine_counts() {
     });
     let (mut compared, mut calls, mut counted) = (0, 0, 0);
     for seed in 0..share(200) {
-        let wasm = module(seed);
+        let wasm = module(seed, false);
         let Ok(drive) = Drive::new(&wasm, seed, 2, 0) else { continue };
         let (collected, _) = COLLECTED[seed as usize % 3];
         let Ok(expected) = ours::run(&engines[seed as usize % 3], &wasm, &drive) else { continue };
