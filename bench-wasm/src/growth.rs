@@ -332,7 +332,9 @@ mod tests {
                 let module = module(*shape, bytes);
                 let valid = wasmparser::Validator::new().validate_all(&module);
                 assert!(valid.is_ok(), "{shape:?}: {:?}", valid.err());
-                assert!((bytes..3 * bytes + 2_000).contains(&module.len()), "{shape:?}: {}", module.len());
+                // The last statement may be of thousands of bytes.
+                let lengths = bytes..2 * bytes + 10_000;
+                assert!(lengths.contains(&module.len()), "{shape:?}: {}", module.len());
             }
         }
     }
