@@ -343,7 +343,7 @@
     };
   }
 
-  // A worker that is to be ended hands over its counters before. It gets a moment to hear that, and then the time it takes,
+  // A worker that is to be ended hands over its counters before. It gets three moments to hear that, and then the time it takes,
   // up to half a minute. Both are counted in ticks, which are longer where the machine is busy, for the worker too.
   const MOMENT = 1000; // milliseconds
   const TICK = 5;
@@ -411,7 +411,7 @@
     if (!channel || asked.length === 0) return null;
     const done = new Int32Array(new SharedArrayBuffer(8));
     channel.postMessage({ asked, done });
-    return Object.assign(done, { asked: asked.length, left: MOMENT / TICK });
+    return Object.assign(done, { asked: asked.length, left: (3 * MOMENT) / TICK });
   }
 
   // Whether an answer of workers may still come.

@@ -50,8 +50,8 @@ fn files_that_comments_and_documents_name_are_there() {
     let mut known = BTreeSet::new();
     ends_of_paths(root, "", &mut known);
     let is_ours = |name: &&str| {
-        let folder = name.split_once('/').filter(|(first, _)| root.join(first).is_dir());
-        name.ends_with(".rs") || folder.is_some()
+        let is_folder = |first: &str| !["", ".", ".."].contains(&first) && root.join(first).is_dir();
+        name.ends_with(".rs") || name.split_once('/').is_some_and(|(first, _)| is_folder(first))
     };
     let is_left_out =
         |name: &str| ELSEWHERE.contains(&name) || MADE_BY_TOOLS.iter().any(|folder| name.starts_with(folder));
