@@ -102,7 +102,7 @@ fn modules_of_all_proposals_do_the_same_and_count_what_the_engine_counts() {
         Engine::with_profiling(ProfilingConfig::Exact(collect)).expect("an engine for this machine")
     });
     let (mut compared, mut calls, mut counted) = (0, 0, 0);
-    for seed in 0..share(200) {
+    for seed in 0..share(280) {
         let wasm = module(seed, false);
         let Ok(drive) = Drive::new(&wasm, seed, 2, 0) else { continue };
         let (collected, _) = COLLECTED[seed as usize % 3];
