@@ -6,6 +6,8 @@
 //! samples of known distributions, in the tests below. The random numbers have a fixed seed: the same pairs have the
 //! same interval.
 
+use crate::random::Random;
+
 /// A ratio with its confidence bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
@@ -50,23 +52,6 @@ pub fn ratio(before: f64, after: f64) -> f64 {
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2])
-}
-
-/// SplitMix: Steele, Lea & Flood, *Fast Splittable Pseudorandom Number Generators*, 2014.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Returns a number below `end`.
-    fn below(&mut self, end: usize) -> usize {
-        ((u128::from(self.next()) * end as u128) >> 64) as usize
-    }
 }
 
 #[cfg(test)]

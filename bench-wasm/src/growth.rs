@@ -9,6 +9,8 @@ use wasm_encoder::{
     TypeSection, ValType,
 };
 
+use crate::random::Random;
+
 /// The number of locals of each type, behind a parameter of type `i32`.
 const LOCALS: u32 = 100;
 
@@ -43,18 +45,6 @@ pub enum Shape {
     Mixed,
 }
 
-/// Random numbers (xorshift), always the same.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u32) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        ((self.0 >> 32) % u64::from(limit)) as u32
-    }
-}
-
 /// The function while it is written.
 struct Writer {
     code: Function,
@@ -66,7 +56,7 @@ struct Writer {
 /// Returns the module.
 pub fn module(shape: Shape, bytes: usize) -> Vec<u8> {
     let locals = [(LOCALS, ValType::I32), (LOCALS, ValType::I64), (LOCALS, ValType::F64)];
-    let mut writer = Writer { code: Function::new(locals), random: Random(88_172_645_463_325_252), depth: 0 };
+    let mut writer = Writer { code: Function::new(locals), random: Random(0), depth: 0 };
     writer.body(shape, bytes);
     writer.read_locals();
     writer.code.instructions().end();
@@ -112,7 +102,12 @@ impl Writer {
     }
 
     fn i32_local(&mut self) -> u32 {
-        self.random.below(LOCALS + 1)
+        self.below(LOCALS + 1)
+    }
+
+    /// Returns a random number below `limit`.
+    fn below(&mut self, limit: u32) -> u32 {
+        self.random.below(limit as usize) as u32
     }
 
     fn body(&mut self, shape: Shape, bytes: usize) {
@@ -153,9 +148,9 @@ impl Writer {
 
     /// Sets a local to the result of an operation on two locals.
     fn arithmetic(&mut self) {
-        let kind = self.random.below(4);
+        let kind = self.below(4);
         let from = [0, 0, 1 + LOCALS, 1 + 2 * LOCALS][kind as usize];
-        let [a, b, to] = std::array::from_fn(|_| from + self.random.below(LOCALS));
+        let [a, b, to] = std::array::from_fn(|_| from + self.below(LOCALS));
         let mut code = self.code.instructions();
         code.local_get(a).local_get(b);
         match kind {
@@ -215,7 +210,7 @@ impl Writer {
         }
         for left in (1..=levels).rev() {
             self.arithmetic();
-            let (local, to) = (self.i32_local(), self.random.below(left));
+            let (local, to) = (self.i32_local(), self.below(left));
             self.code.instructions().local_get(local).br_if(to).end();
         }
     }
@@ -244,7 +239,7 @@ impl Writer {
         for left in (0..cases).rev() {
             self.access();
             self.arithmetic();
-            if self.random.below(4) == 0 {
+            if self.below(4) == 0 {
                 self.conditional(|writer| writer.arithmetic());
             }
             self.code.instructions().br(left + 1).end();
@@ -253,7 +248,7 @@ impl Writer {
     }
 
     fn call(&mut self) {
-        let (from, to, indirect) = (self.i32_local(), self.i32_local(), self.random.below(4) == 0);
+        let (from, to, indirect) = (self.i32_local(), self.i32_local(), self.below(4) == 0);
         let mut code = self.code.instructions();
         code.local_get(from);
         match indirect {
@@ -264,8 +259,8 @@ impl Writer {
     }
 
     fn access(&mut self) {
-        let (address, local, stores) = (self.i32_local(), self.i32_local(), self.random.below(3) == 0);
-        let offset = u64::from(self.random.below(500));
+        let (address, local, stores) = (self.i32_local(), self.i32_local(), self.below(3) == 0);
+        let offset = u64::from(self.below(500));
         let at = MemArg { offset, align: 2, target: MemArgTarget::Memory(0), ordering: None };
         let mut code = self.code.instructions();
         match stores {
@@ -276,7 +271,7 @@ impl Writer {
 
     fn exit(&mut self) {
         self.arithmetic();
-        let (local, traps) = (self.i32_local(), self.random.below(3) == 0);
+        let (local, traps) = (self.i32_local(), self.below(3) == 0);
         let mut code = self.code.instructions();
         code.local_get(local).if_(BlockType::Empty);
         match traps {
@@ -300,9 +295,9 @@ impl Writer {
 
     /// Writes a statement inside of `levels` others.
     fn statement(&mut self, levels: u32) {
-        let kind = self.random.below(if levels < 7 { 18 } else { 10 });
+        let kind = self.below(if levels < 7 { 18 } else { 10 });
         let body = |writer: &mut Writer| {
-            for _ in 0..1 + writer.random.below(5) {
+            for _ in 0..1 + writer.below(5) {
                 writer.statement(levels + 1);
             }
         };

@@ -11,6 +11,7 @@ pub mod placements;
 pub mod plot;
 pub mod prefetching;
 pub mod programs;
+mod random;
 pub mod regress;
 pub mod runner;
 pub mod session;

@@ -19,6 +19,7 @@ mod progress;
 mod reference;
 mod screen;
 mod sizes;
+mod termination;
 mod wave;
 
 use std::ffi::OsString;

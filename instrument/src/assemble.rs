@@ -187,7 +187,7 @@ pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Erro
     let plan = |_, cfg: &Cfg| FunctionPlan::new(&source, cfg, options.collected, earlier);
     // A trace says where frames stop.
     let all_traps = options.exact_traps || options.collected == Collected::Trace;
-    let tree = |_| Tree::OfWeights(earlier.weights.or(earlier.interesting));
+    let tree = |_| Tree::OfWeights(earlier.placing());
     let plans = Plans::new(&source, (all_traps, options.events), plan, tree)?;
     let counters = plans.counters();
     if counters > MOST_COUNTERS {

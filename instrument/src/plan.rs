@@ -101,7 +101,12 @@ pub struct Earlier<'a> {
     pub interesting: Option<&'a Profile>,
 }
 
-impl Earlier<'_> {
+impl<'a> Earlier<'a> {
+    /// Returns the profile by which counters are placed.
+    pub fn placing(self) -> Option<&'a Profile> {
+        self.weights.or(self.interesting)
+    }
+
     /// Reports whether plans depend on an earlier run.
     pub fn is_any(&self) -> bool {
         self.weights.is_some() || self.interesting.is_some()
@@ -172,7 +177,7 @@ impl FunctionPlan {
     /// Plans what is counted.
     fn counting(cfg: &Cfg, collected: Collected, earlier: Earlier<'_>) -> FunctionPlan {
         let shape = cfg.shape();
-        let ran = earlier.weights.or(earlier.interesting).and_then(|profile| profile.function(cfg.func));
+        let ran = earlier.placing().and_then(|profile| profile.function(cfg.func));
         let weights = ran.and_then(|function| EdgeWeights::of_profile(&shape, function));
         let weights = weights.unwrap_or_else(|| EdgeWeights::estimate(&shape));
         match collected {

@@ -377,9 +377,7 @@ impl Engines {
         let ran = ours::run(&self.paths, &case.wasm, &case.drive)?;
         let mut paths = ran.profile().ok_or("not instantiated")?.map_err(|e| e.to_string())?;
         paths.verify().map_err(|e| e.to_string())?;
-        for function in &mut paths.functions {
-            function.counts = function.counts.clone().without_paths();
-        }
+        paths.functions.iter_mut().for_each(|function| function.counts.forget_paths());
         same_counts(&paths, profile).map_err(|e| format!("edges that follow from paths first: {e}"))
     }
 

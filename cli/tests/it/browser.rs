@@ -9,8 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::html::BROWSERS;
-use super::instrument::count_wasm;
 use super::interrupt::send;
+use super::node::count_wasm;
 use super::{Folder, Ran, command, function, json, wprof};
 
 /// Whether Chromium is here; if not, says so.

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::interrupt::send;
+use super::node::{count_wasm, has_many_memories, has_node};
 use super::{COUNT, Folder, command, function, json, program, wprof};
 
 /// Runs a program of the first argument under Node's WASI, with the arguments that follow.
@@ -19,15 +20,6 @@ const wasi = new WASI({ version: 'preview1', args: [file, ...args], returnOnExit
 WebAssembly.instantiate(require('fs').readFileSync(file), wasi.getImportObject())
   .then(({ instance }) => { process.exitCode = wasi.start(instance); });
 ";
-
-/// Whether Node is here; if not, says so.
-pub fn has_node() -> bool {
-    let has = Command::new("node").arg("--version").stdout(Stdio::null()).status().is_ok();
-    if !has {
-        println!("skipped: there is no node");
-    }
-    has
-}
 
 /// What `wprof run --exact` counts, for comparison: events, contexts, and all of a profile's functions but what counting
 /// cost.
@@ -177,85 +169,6 @@ fn an_instrumented_module_leaves_counters_in_node() {
     assert!(said.contains("torn.counters: not counters of an instrumented module"), "{said}");
 }
 
-#[test]
-fn workers_are_profiled_too() {
-    if !has_node() {
-        return;
-    }
-    let folder = Folder::new();
-    let app = "
-const { Worker, isMainThread } = require('worker_threads');
-const bytes = require('fs').readFileSync(process.argv[2]);
-const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes));
-instance.exports.count(10);
-if (isMainThread) new Worker(__filename, { argv: process.argv.slice(2) });
-";
-    let (app, wasm) = (folder.file("app.cjs", app), folder.path("count.wasm"));
-    let profile = folder.path("f.wprof");
-    // The text becomes a binary by being instrumented; what is instrumented here is that without its descriptions.
-    fs::write(&wasm, count_wasm()).unwrap();
-    let ran = wprof(&["collect", "-q", "-o", &profile, "--", "node", &app, &wasm]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(function(&json(&profile), "count")["calls"], 2);
-}
-
-/// One worker is ended while it waits for messages, another by the end of the process.
-#[test]
-fn workers_that_are_ended_are_profiled_too() {
-    if !has_node() {
-        return;
-    }
-    let folder = Folder::new();
-    let app = "
-const { Worker, isMainThread, parentPort } = require('worker_threads');
-const bytes = require('fs').readFileSync(process.argv[2]);
-if (isMainThread) {
-  const start = () => new Worker(__filename, { argv: process.argv.slice(2) });
-  const first = start();
-  first.once('message', async (message) => {
-    if (message !== 'counted') throw message;
-    await first.terminate();
-    start().once('message', () => process.exit(7));
-  });
-} else {
-  new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports.count(10);
-  parentPort.on('message', () => {});
-  parentPort.postMessage('counted');
-}
-";
-    let (app, wasm) = (folder.file("app.cjs", app), folder.path("count.wasm"));
-    let profile = folder.path("f.wprof");
-    fs::write(&wasm, count_wasm()).unwrap();
-    let ran = wprof(&["collect", "-q", "-o", &profile, "--", "node", &app, &wasm]);
-    assert_eq!(ran.code, Some(7), "{ran:?}");
-    assert_eq!(function(&json(&profile), "count")["calls"], 2);
-}
-
-/// The program ends first, and its child takes a moment to end, as services of build tools do.
-#[test]
-fn processes_that_end_after_the_program_are_profiled_too() {
-    if !has_node() {
-        return;
-    }
-    let folder = Folder::new();
-    let app = "
-const bytes = require('fs').readFileSync(process.argv[2]);
-if (process.argv[3]) {
-  new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports.count(10);
-  process.once('disconnect', () => setTimeout(() => process.exit(), 300));
-  process.send('counted');
-} else {
-  require('child_process').fork(__filename, [process.argv[2], 'child']).once('message', () => process.exit(7));
-}
-";
-    let (app, wasm) = (folder.file("app.cjs", app), folder.path("count.wasm"));
-    let profile = folder.path("f.wprof");
-    fs::write(&wasm, count_wasm()).unwrap();
-    let ran = wprof(&["collect", "-q", "-o", &profile, "--", "node", &app, &wasm]);
-    assert_eq!(ran.code, Some(7), "{ran:?}");
-    assert_eq!(function(&json(&profile), "count")["calls"], 1);
-}
-
 /// Each thread works, and then waits for ever.
 const THREADS: &str = r#"(module (import "env" "memory" (memory 1 1 shared))
   (func $work (param $n i32) (loop $again (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1))))))
@@ -264,7 +177,7 @@ const THREADS: &str = r#"(module (import "env" "memory" (memory 1 1 shared))
 
 #[test]
 fn threads_that_wait_when_the_program_ends_are_profiled_too() {
-    if !has_node() || !super::node::has_many_memories() {
+    if !has_node() || !has_many_memories() {
         return;
     }
     let folder = Folder::new();
@@ -300,16 +213,6 @@ if (isMainThread) {
         assert_eq!(function["calls"], 3, "{function}");
     }
     assert_eq!(profile["functions"].as_array().map(Vec::len), Some(3));
-}
-
-/// `count(n)` goes round n times.
-pub fn count_wasm() -> Vec<u8> {
-    let mut module = b"\0asm\x01\0\0\0".to_vec();
-    module.extend(b"\x01\x06\x01\x60\x01\x7f\x01\x7f\x03\x02\x01\x00\x07\x09\x01\x05count\x00\x00");
-    module.extend(
-        b"\x0a\x15\x01\x13\x00\x03\x40\x20\x00\x41\x01\x6b\x22\x00\x04\x40\x0c\x01\x0b\x0b\x20\x00\x0b",
-    );
-    module
 }
 
 #[test]

@@ -1,12 +1,20 @@
-//! Programs in Node that `wprof collect` runs: odd modules, and signals.
+//! Programs in Node that `wprof collect` runs: workers and children, odd modules, and signals.
 
 use std::fs;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 
-use super::instrument::{count_wasm, has_node};
 use super::interrupt::send;
 use super::{Folder, command, function, json, wprof};
+
+/// Whether Node is here; if not, says so.
+pub fn has_node() -> bool {
+    let has = Command::new("node").arg("--version").stdout(Stdio::null()).status().is_ok();
+    if !has {
+        println!("skipped: there is no node");
+    }
+    has
+}
 
 /// Whether this version of Node knows several memories in a module; if not, says so.
 pub fn has_many_memories() -> bool {
@@ -19,11 +27,90 @@ pub fn has_many_memories() -> bool {
     has
 }
 
-/// Has `app` run in Node, with `count.wasm` as its argument.
-fn collect(folder: &Folder, app: &str) -> Vec<String> {
-    let (app, wasm) = (folder.file("app.cjs", app), folder.path("count.wasm"));
-    fs::write(&wasm, count_wasm()).unwrap();
-    ["collect", "-q", "-o", &folder.path("f.wprof"), "--", "node", &app, &wasm].map(str::to_owned).to_vec()
+/// `count(n)` goes round n times.
+pub fn count_wasm() -> Vec<u8> {
+    let mut module = b"\0asm\x01\0\0\0".to_vec();
+    module.extend(b"\x01\x06\x01\x60\x01\x7f\x01\x7f\x03\x02\x01\x00\x07\x09\x01\x05count\x00\x00");
+    module.extend(
+        b"\x0a\x15\x01\x13\x00\x03\x40\x20\x00\x41\x01\x6b\x22\x00\x04\x40\x0c\x01\x0b\x0b\x20\x00\x0b",
+    );
+    module
+}
+
+/// The arguments with which `wprof` has `app` run in Node, with `count.wasm` as its argument.
+fn collect(folder: &Folder, app: &str) -> [String; 8] {
+    // The text becomes a binary by being instrumented; what is instrumented here is that without its descriptions.
+    let (app, wasm) = (folder.file("app.cjs", app), folder.file("count.wasm", count_wasm()));
+    ["collect", "-q", "-o", &folder.path("f.wprof"), "--", "node", &app, &wasm].map(str::to_owned)
+}
+
+#[test]
+fn workers_are_profiled_too() {
+    if !has_node() {
+        return;
+    }
+    let folder = Folder::new();
+    let app = "
+const { Worker, isMainThread } = require('worker_threads');
+const bytes = require('fs').readFileSync(process.argv[2]);
+const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes));
+instance.exports.count(10);
+if (isMainThread) new Worker(__filename, { argv: process.argv.slice(2) });
+";
+    let ran = wprof(&collect(&folder, app));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(function(&json(&folder.path("f.wprof")), "count")["calls"], 2);
+}
+
+/// One worker is ended while it waits for messages, another by the end of the process.
+#[test]
+fn workers_that_are_ended_are_profiled_too() {
+    if !has_node() {
+        return;
+    }
+    let folder = Folder::new();
+    let app = "
+const { Worker, isMainThread, parentPort } = require('worker_threads');
+const bytes = require('fs').readFileSync(process.argv[2]);
+if (isMainThread) {
+  const start = () => new Worker(__filename, { argv: process.argv.slice(2) });
+  const first = start();
+  first.once('message', async (message) => {
+    if (message !== 'counted') throw message;
+    await first.terminate();
+    start().once('message', () => process.exit(7));
+  });
+} else {
+  new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports.count(10);
+  parentPort.on('message', () => {});
+  parentPort.postMessage('counted');
+}
+";
+    let ran = wprof(&collect(&folder, app));
+    assert_eq!(ran.code, Some(7), "{ran:?}");
+    assert_eq!(function(&json(&folder.path("f.wprof")), "count")["calls"], 2);
+}
+
+/// The program ends first, and its child takes a moment to end, as services of build tools do.
+#[test]
+fn processes_that_end_after_the_program_are_profiled_too() {
+    if !has_node() {
+        return;
+    }
+    let folder = Folder::new();
+    let app = "
+const bytes = require('fs').readFileSync(process.argv[2]);
+if (process.argv[3]) {
+  new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports.count(10);
+  process.once('disconnect', () => setTimeout(() => process.exit(), 300));
+  process.send('counted');
+} else {
+  require('child_process').fork(__filename, [process.argv[2], 'child']).once('message', () => process.exit(7));
+}
+";
+    let ran = wprof(&collect(&folder, app));
+    assert_eq!(ran.code, Some(7), "{ran:?}");
+    assert_eq!(function(&json(&folder.path("f.wprof")), "count")["calls"], 1);
 }
 
 /// Glue makes modules without code to give functions of JavaScript a type, and tries what an engine knows with wrong ones.
@@ -49,9 +136,7 @@ const foreign = require('vm').runInNewContext('(bytes) => Uint8Array.from(bytes)
 new WebAssembly.Instance(new WebAssembly.Module(foreign)).exports.count(10);
 console.log(JSON.stringify(all));
 ";
-    let args = collect(&folder, app);
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let ran = wprof(&args);
+    let ran = wprof(&collect(&folder, app));
     let wrong = r#"["CompileError","CompileError","CompileError","CompileError","TypeError","TypeError","TypeError",1]"#;
     assert_eq!((ran.err.as_str(), ran.out.trim()), ("", wrong));
     assert_eq!(function(&json(&folder.path("f.wprof")), "count")["calls"], 1);
@@ -70,16 +155,14 @@ console.log(new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports.coun
 ";
     let args = collect(&folder, app);
     wprof(&["instrument", "--single-memory", &folder.path("count.wasm"), "-o", &once]).succeeded();
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let ran = wprof(&args);
     let said = "wprof: a module is not counted: the module is instrumented already: give the module that it was made of\n";
     assert_eq!((ran.out.as_str(), ran.err.lines().next()), ("0\n", Some(said.trim_end())));
 }
 
 /// Starts a program and waits until it has said something.
-fn start(args: &[String]) -> Child {
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let mut child = command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+fn start(args: &[String; 8]) -> Child {
+    let mut child = command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = [0];
     child.stdout.as_mut().unwrap().read_exact(&mut said).expect("the program says it is ready");
     assert_eq!(said, *b"!");
@@ -130,8 +213,7 @@ fn a_crash_of_node_is_explained() {
         return;
     }
     let folder = Folder::new();
-    let args = collect(&folder, "process.abort();");
-    let ran = wprof(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let ran = wprof(&collect(&folder, "process.abort();"));
     assert_eq!(ran.code, Some(134), "{}", ran.err);
     assert!(ran.err.contains("Node has crashed") && ran.err.contains("`node --liftoff-only`"), "{}", ran.err);
 }
@@ -163,7 +245,6 @@ if (isMainThread) {
     shared.extend(b"\x03\x02\x01\0\x07\x07\x01\x03run\0\0\x0a\x04\x01\x02\0\x0b");
     let args = collect(&folder, app);
     fs::write(folder.path("shared.wasm"), shared).unwrap();
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let ran = wprof(&args);
     assert_eq!((ran.code, ran.err.as_str()), (Some(7), ""));
     assert_eq!(json(&folder.path("f.wprof"))["calls"], 1);

@@ -14,7 +14,7 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../bench-wasm/package
 const OF_MANY_MEMORIES: [&str; 2] = ["web-tree-sitter", "@node-rs/argon2-wasm32-wasi"];
 
 fn has_packages() -> bool {
-    let has = Path::new(FOLDER).join("node_modules").exists() && super::instrument::has_node();
+    let has = Path::new(FOLDER).join("node_modules").exists() && super::node::has_node();
     if !has {
         println!("skipped: bench-wasm/download.sh --packages gets the packages");
     }

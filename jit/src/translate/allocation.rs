@@ -4,7 +4,7 @@
 //! the request in the store's context, and asks the runtime only when the allocator returns.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, Value, types};
 
 use super::Translator;
 use crate::abi::{Builtin, TrapCode, call_record, store_context};
@@ -21,13 +21,13 @@ impl Translator<'_> {
         let count = self.argument_or(of.count, 1);
         let old = self.argument_or(of.freed.or(behind), 0);
         let (record, context, flags) = (self.own_record(), self.store_context(), self.counter_flags());
-        self.learn_whether_it_counts(record);
         // Locals were read above: their values are known from here on, and so must be defined on all ways.
-        let (after, _) = self.unless_nested(record);
+        let allocates = self.known_allocates(record);
+        let after = self.unless_nested(allocates);
         for (word, value) in (0..store_context::ASKED_WORDS).zip([record, size, count, old]) {
             self.builder.ins().store(flags, value, context, store_context::ASKED + 8 * word as i32);
         }
-        self.go_on_at(after);
+        self.go_on_at(after, &[]);
     }
 
     /// Reports the result of an allocator that returns, unless another one has called it.
@@ -37,40 +37,42 @@ impl Translator<'_> {
             (_, Some(&result)) => self.wide(result),
         };
         let record = self.own_record();
-        let (after, number) = self.unless_nested(record);
+        let number = self.load_allocates(record);
+        let after = self.unless_nested(number);
         let new = self.builder.ins().iconst(types::I32, i64::from(new.code()));
         self.tell(Builtin::LeaveAllocator, &[record, number, new, result]);
-        self.go_on_at(after);
+        self.go_on_at(after, &[]);
     }
 
-    /// Has the runtime fill in whether calls count, when the first one comes.
-    fn learn_whether_it_counts(&mut self, record: Value) {
-        let allocates = self.load_allocates(record);
+    /// Returns whether calls count; the runtime fills it in when the first one comes.
+    fn known_allocates(&mut self, record: Value) -> Value {
+        const { assert!(call_record::UNKNOWN == 0) };
+        let found = self.load_allocates(record);
         let (ask, known) = (self.builder.create_block(), self.builder.create_block());
-        let unknown = call_record::UNKNOWN.cast_signed();
-        let is_unknown = self.builder.ins().icmp_imm_u(IntCC::Equal, allocates, unknown);
-        self.builder.ins().brif(is_unknown, ask, &[], known, &[]);
+        let allocates = self.builder.append_block_param(known, types::I64);
+        self.builder.ins().brif(found, known, &[found.into()], ask, &[]);
         self.builder.seal_block(ask);
         self.builder.set_cold_block(ask);
         self.builder.switch_to_block(ask);
         self.tell(Builtin::EnterAllocator, &[record]);
-        self.go_on_at(known);
+        let told = self.load_allocates(record);
+        self.go_on_at(known, &[told.into()]);
+        allocates
     }
 
-    /// Begins what is done only where calls count. Returns the block behind that, and the number of the context.
-    fn unless_nested(&mut self, record: Value) -> (Block, Value) {
-        let allocates = self.load_allocates(record);
+    /// Begins what is done only where calls count. Returns the block behind that.
+    fn unless_nested(&mut self, allocates: Value) -> Block {
         let (own, after) = (self.builder.create_block(), self.builder.create_block());
         let nested = call_record::NESTED.cast_signed();
         let is_nested = self.builder.ins().icmp_imm_u(IntCC::Equal, allocates, nested);
         self.builder.ins().brif(is_nested, after, &[], own, &[]);
         self.builder.seal_block(own);
         self.builder.switch_to_block(own);
-        (after, allocates)
+        after
     }
 
-    fn go_on_at(&mut self, block: Block) {
-        self.builder.ins().jump(block, &[]);
+    fn go_on_at(&mut self, block: Block, values: &[BlockArg]) {
+        self.builder.ins().jump(block, values);
         self.builder.seal_block(block);
         self.builder.switch_to_block(block);
     }

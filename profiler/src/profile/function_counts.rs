@@ -58,12 +58,10 @@ impl FunctionCounts {
         }
     }
 
-    /// Leaves out the paths.
-    #[must_use]
-    pub fn without_paths(self) -> Self {
-        match self {
-            Self::Paths(edges, _) => Self::Edges(edges),
-            others => others,
+    /// Leaves the counts of edges alone, if paths were counted.
+    pub fn forget_paths(&mut self) {
+        if let Self::Paths(edges, _) = self {
+            *self = Self::Edges(std::mem::take(edges));
         }
     }
 }

@@ -37,11 +37,6 @@ pub fn paths_of(cfg: &Cfg, plan: &PathPlan, walks: &[Walk]) -> PathProfile {
     }
 }
 
-/// Leaves the counts of edges alone.
-pub fn forget_paths(function: &mut FunctionProfile) {
-    function.counts = function.counts.clone().without_paths();
-}
-
 /// The profile of one function that was called so.
 pub fn profile_of(cfg: &Cfg, walks: &[Walk]) -> Profile {
     let plan = PathPlan::new(cfg, &EdgeWeights::estimate(cfg));
@@ -137,7 +132,7 @@ fn the_sum_of_two_profiles_is_that_of_both_logs() {
         sum.verify().unwrap();
         assert_eq!(sum.functions, profile_of(cfg, &both).functions);
         let mut without = second.clone();
-        forget_paths(&mut without.functions[0]);
+        without.functions[0].counts.forget_paths();
         without.merge(&first).unwrap();
         assert_eq!(without.functions[0].paths(), None, "who did not count paths has not counted none");
     });

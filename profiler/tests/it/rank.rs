@@ -7,7 +7,7 @@ use wprof_profiler::{
 };
 
 use crate::path_plan::{Walk, split};
-use crate::path_profile::{forget_paths, profile_of};
+use crate::path_profile::profile_of;
 use crate::rng::Rng;
 
 /// Two diamonds in a row: 0 to 1 or 2 to 3 to 4 or 5 to 6.
@@ -152,6 +152,6 @@ fn profiles_that_do_not_fit_are_refused() {
     };
     assert_eq!(changed(|other| other.module_hash[0] ^= 1), ResidualError::OtherModule);
     assert_eq!(changed(|other| other.functions[0].fingerprint ^= 1), ResidualError::OtherShape { index: 4 });
-    assert_eq!(changed(|other| forget_paths(&mut other.functions[0])), ResidualError::NoPaths);
+    assert_eq!(changed(|other| other.functions[0].counts.forget_paths()), ResidualError::NoPaths);
     assert_eq!(suspects(&one, &one).unwrap(), []);
 }

@@ -7,7 +7,7 @@ use wprof_profiler::{
 };
 
 use crate::path_plan::{Walk, split};
-use crate::path_profile::{for_random_profiles, forget_paths, profile_of};
+use crate::path_profile::{for_random_profiles, profile_of};
 
 /// Everything that the tests took: whole paths, and the beginnings of all paths.
 struct Tested {
@@ -114,13 +114,13 @@ fn profiles_that_do_not_fit_are_refused() {
     };
     assert_eq!(refused(|tests| tests.module_hash[0] = 1), ResidualError::OtherModule);
     assert_eq!(refused(|tests| tests.functions[0].fingerprint = 1), ResidualError::OtherShape { index: 4 });
-    assert_eq!(refused(|tests| forget_paths(&mut tests.functions[0])), ResidualError::NoPaths);
+    assert_eq!(refused(|tests| tests.functions[0].counts.forget_paths()), ResidualError::NoPaths);
     let mut without = profile.clone();
-    forget_paths(&mut without.functions[0]);
+    without.functions[0].counts.forget_paths();
     assert_eq!(without.residual(&profile), Err(ResidualError::NoPaths));
     let selected = profile.only(&profile.residual(&empty(&profile)).unwrap());
     let mut wrong = selected.clone();
-    forget_paths(&mut wrong.functions[0]);
+    wrong.functions[0].counts.forget_paths();
     assert!(wrong.verify().is_err() && selected.verify().is_ok());
     let mut sum = selected.clone();
     assert_eq!(sum.merge(&profile), Ok::<(), MergeError>(()));

@@ -7,17 +7,17 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::{Handle, Signals};
+use signal_hook::consts::SIGINT;
+use signal_hook::iterator::Handle;
 
 use super::node::running;
-use crate::output;
+use crate::{output, termination};
 
 /// How long a process may take to hear Ctrl-C before a message says what else can be done. Until then another signal is a
 /// repetition of the first.
@@ -49,8 +49,6 @@ impl Watch {
     /// # Errors
     /// Returns an error if the system provides no thread or signal handler.
     pub fn install(folder: &Path) -> Result<Watch> {
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot handle signals")?;
-        let handle = signals.handle();
         let state = Arc::new(State {
             folder: folder.to_owned(),
             child: Mutex::default(),
@@ -58,11 +56,8 @@ impl Watch {
             signal: AtomicI32::new(0),
         });
         let seen = state.clone();
-        let wait = move || {
-            let mut first = None;
-            signals.forever().for_each(|signal| act(signal, &seen, &mut first));
-        };
-        thread::Builder::new().name("signals".to_owned()).spawn(wait).context("cannot start a thread")?;
+        let mut first = None;
+        let handle = termination::watch(move |signal| act(signal, &seen, &mut first))?;
         Ok(Watch { state, handle })
     }
 
@@ -90,7 +85,7 @@ impl Drop for Watch {
 }
 
 impl State {
-    fn child(&self) -> std::sync::MutexGuard<'_, Option<Pid>> {
+    fn child(&self) -> MutexGuard<'_, Option<Pid>> {
         self.child.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -5,13 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use anyhow::Result;
 use signal_hook::low_level::emulate_default_handler;
 use wprof::InterruptHandle;
 
-use crate::output;
+use crate::{output, termination};
 
 /// How long the program may take to stop before a message says what else can be done. Signals until then count as
 /// repetitions of the first: a signal to a process often goes to its group too, as with `timeout`, and `wprof top`
@@ -41,14 +39,12 @@ impl Interruption {
     /// # Errors
     /// Returns an error if the system provides no thread or signal handler.
     pub fn install(handle: InterruptHandle) -> Result<Self> {
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot handle signals")?;
         let (handles, signal, ended) =
             (Mutex::new(vec![Some(handle)]), AtomicI32::new(0), AtomicBool::new(false));
         let state = Arc::new(State { handles, signal, ended });
         let seen = state.clone();
         let mut first = None;
-        let wait = move || signals.forever().for_each(|signal| act(signal, &seen, &mut first));
-        thread::Builder::new().name("signals".to_owned()).spawn(wait).context("cannot start a thread")?;
+        termination::watch(move |signal| act(signal, &seen, &mut first))?;
         Ok(Self { state })
     }
 

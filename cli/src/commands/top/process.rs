@@ -13,9 +13,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tempfile::TempDir;
+
+use crate::termination;
 
 /// A `wprof run --live` process.
 pub struct Process {
@@ -44,7 +45,7 @@ impl Process {
         }
         let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
         let profile = output.map_or_else(|| folder.path().join("top.wprof"), Path::to_owned);
-        let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot handle signals")?;
+        let signals = termination::signals()?;
         let mut command = Command::new(std::env::current_exe().context("cannot find wprof itself")?);
         command.args(["run", "--quiet", "--profile", "adaptive", "--live"]);
         command.arg(format!("{}us", every.as_micros())).arg("--output").arg(&profile).args(args);

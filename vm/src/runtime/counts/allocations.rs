@@ -8,11 +8,13 @@
 //! most recent peak.
 //! Oracle: a program that logs its own allocations, in `vm/tests/profiles/allocations.rs`.
 
-use super::live_blocks::{Block, LiveBlocks};
 use hashbrown::HashMap;
 use wprof_profiler::{AllocationProfile, Blocks, LIVES, MemorySize, ObjectCount, life};
 
-/// Maximum number of tracked live blocks: each takes a hundred bytes of host memory.
+use super::live_blocks::{Block, LiveBlocks};
+
+/// Maximum number of tracked live blocks: each takes up to a hundred bytes of host memory, beside what [`LiveBlocks`] may
+/// take to find them.
 const MOST_BLOCKS: usize = 1 << 22;
 
 /// Maximum number of recorded memory sizes.

@@ -13,8 +13,8 @@ const ALIGNED: u64 = 8;
 const PAGE: u64 = 1 << 12;
 const PLACES: usize = (PAGE / ALIGNED) as usize;
 
-/// Maximum number of pages of a store, which take 2 KiB each.
-const MOST_PAGES: usize = if cfg!(test) { 1 << 7 } else { 1 << 17 };
+/// Maximum number of bytes that pages and the lists of them take in a store.
+const MOST_BYTES: usize = if cfg!(test) { 1 << 18 } else { 1 << 28 };
 
 /// An allocated block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +37,8 @@ pub struct LiveBlocks {
     free: Vec<u32>,
     /// By instance and page.
     pages: Vec<Vec<Option<Page>>>,
-    /// Number of pages.
-    kept: usize,
+    /// Number of bytes that pages and the lists of them take.
+    taken: usize,
     /// Blocks that no page has.
     others: HashMap<(u32, u64), Block>,
 }
@@ -89,20 +89,22 @@ impl LiveBlocks {
     /// Makes room for a page. Reports whether there is some.
     fn has_page(&mut self, instance: u32, page: usize) -> bool {
         let instance = instance as usize;
-        if let Some(Some(Some(_))) = self.pages.get(instance).map(|pages| pages.get(page)) {
+        let pages = self.pages.get(instance).map_or(&[][..], Vec::as_slice);
+        if let Some(Some(_)) = pages.get(page) {
             return true;
         }
-        if self.kept == MOST_PAGES {
+        // The list of an instance is as long as its last page is far behind, and there may be many instances.
+        let longer = (page + 1).saturating_sub(pages.len());
+        let needed = size_of::<[u32; PLACES]>() + longer * size_of::<Option<Page>>();
+        if needed > MOST_BYTES - self.taken {
             return false;
         }
-        self.kept += 1;
+        self.taken += needed;
         if self.pages.len() <= instance {
             self.pages.resize_with(instance + 1, Vec::new);
         }
         let pages = &mut self.pages[instance];
-        if pages.len() <= page {
-            pages.resize_with(page + 1, || None);
-        }
+        pages.resize_with(pages.len().max(page + 1), || None);
         true
     }
 }
@@ -141,18 +143,29 @@ mod tests {
             }
             assert_eq!(all.len(), expected.len());
         }
-        assert!(all.kept > 50 && all.len() > 50);
+        assert!(all.taken > 50 * size_of::<[u32; PLACES]>() && all.len() > 50);
     }
 
     #[test]
     fn blocks_of_too_many_pages_are_kept_too() {
         let block = |number: u64| Block { context: number as u32, bytes: 1, born: 0 };
         let mut all = LiveBlocks::default();
-        let address = |number: u64| number % (1 << 20) * PAGE + number / (1 << 20) * ALIGNED;
-        let most = MOST_PAGES as u64 + 100;
-        (0..most).for_each(|number| assert_eq!(all.insert(0, address(number), block(number)), None));
-        assert_eq!((all.kept, all.others.len()), (MOST_PAGES, 100));
-        (0..most).for_each(|number| assert_eq!(all.remove(0, address(number)), Some(block(number))));
+        let fit = MOST_BYTES / (size_of::<[u32; PLACES]>() + size_of::<Option<Page>>());
+        let most = fit as u64 + 100;
+        (0..most).for_each(|number| assert_eq!(all.insert(0, number * PAGE, block(number)), None));
+        assert_eq!((all.len(), all.others.len()), (most as usize, 100));
+        (0..most).for_each(|number| assert_eq!(all.remove(0, number * PAGE), Some(block(number))));
         assert_eq!(all.len(), 0);
+    }
+
+    #[test]
+    fn instances_with_a_block_far_behind_take_no_more_than_one_with_many() {
+        let (block, far) = (Block { context: 0, bytes: 1, born: 0 }, 1000 * PAGE);
+        let mut all = LiveBlocks::default();
+        (0..100).for_each(|instance| assert_eq!(all.insert(instance, far, block), None));
+        let lists: usize = all.pages.iter().map(Vec::len).sum();
+        assert!((10_000..MOST_BYTES / size_of::<Option<Page>>()).contains(&lists), "{lists}");
+        assert!(all.others.len() > 50, "{}", all.others.len());
+        (0..100).for_each(|instance| assert_eq!(all.remove(instance, far), Some(block)));
     }
 }
