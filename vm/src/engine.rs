@@ -11,7 +11,7 @@ use crate::background::Background;
 use crate::code_cache::CodeCache;
 use crate::perf::PerfFile;
 use crate::runtime::counts::account::{Account, ProfilingCost};
-use crate::runtime::instances::engine_core::EngineCore;
+use crate::runtime::instances::engine_core::{EngineCore, HelperListener};
 use crate::{Config, Error, ProfilingConfig, Result, Trigger};
 
 /// A wasm engine. Cheap to clone; all clones are the same engine, and threads may share it. Modules and stores work together if they belong to
@@ -36,7 +36,7 @@ struct Inner {
     core: Arc<EngineCore>,
     background: Option<Background>,
     code_cache: Option<CodeCache>,
-    perf: Option<PerfFile>,
+    perf: Option<Arc<PerfFile>>,
 }
 
 impl Default for Engine {
@@ -55,7 +55,9 @@ impl Engine {
     /// # Errors
     /// Fails if the machine is not supported, or refuses memory for code.
     pub fn new(config: &Config) -> Result<Engine> {
-        let core = EngineCore::new(config)?;
+        let perf = config.perf.map(PerfFile::create).transpose().map_err(no_perf_file)?.map(Arc::new);
+        let helpers = perf.clone().map(|perf| perf as Arc<dyn HelperListener>);
+        let core = EngineCore::new(config, helpers)?;
         let config = core.config();
         let background = config.tiers.background.then(Background::default);
         let code_cache = config.files.code_cache.as_ref().filter(|_| config.caches()).and_then(|folder| {
@@ -63,7 +65,6 @@ impl Engine {
             let (compiler, collection) = (core.compiler().fingerprint(), core.collection());
             CodeCache::open(folder, &format!("{compiler} {collection:?} {strategy:?} {better:?}"))
         });
-        let perf = config.perf.map(PerfFile::create).transpose().map_err(no_perf_file)?;
         Ok(Engine(Arc::new(Inner { core: Arc::new(core), background, code_cache, perf })))
     }
 
@@ -211,7 +212,7 @@ impl Engine {
 
     /// Returns the file that describes code to perf.
     pub(crate) fn perf(&self) -> Option<&PerfFile> {
-        self.0.perf.as_ref()
+        self.0.perf.as_deref()
     }
 }
 

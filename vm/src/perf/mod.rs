@@ -1,6 +1,6 @@
 //! Files that tell Linux perf where the machine code of each function is, and its name.
 //!
-//! Invariant: the code of each wasm function is reported once, when it is placed and before it runs. If the file
+//! Invariant: each piece of code is reported once, when it is placed and before it runs. If the file
 //! can no longer be written, later reports are lost and the program continues.
 
 mod jitdump;
@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use crate::PerfFormat;
+use crate::runtime::instances::engine_core::HelperListener;
 use jitdump::Jitdump;
 use map::Map;
 
@@ -64,6 +65,12 @@ impl PerfFile {
             Format::Map(map) => map.add(placed),
             Format::Jitdump(jitdump) => jitdump.add(placed),
         };
+    }
+}
+
+impl HelperListener for PerfFile {
+    fn placed(&self, address: usize, bytes: &[u8], name: &'static str) {
+        self.add(&Placed { address: address as u64, bytes, name, lines: Vec::new() });
     }
 }
 

@@ -1,6 +1,7 @@
 //! The part of an engine that all its stores and modules share: settings, the code generator, stubs, trampolines
 //! and the types of functions.
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use wprof_jit::abi::TrapCode;
@@ -23,6 +24,17 @@ use crate::runtime::interruption::{fork, rlimits, signals};
 use crate::runtime::stacks::fiber::FiberStacks;
 use crate::runtime::values::type_ids::{TypeEntry, TypeRegistry};
 
+/// Learns of machine code that belongs to no function: trampolines and what traps.
+pub trait HelperListener: fmt::Debug + Send + Sync {
+    /// Called when such code has been placed, before it runs.
+    fn placed(&self, address: usize, bytes: &[u8], name: &'static str);
+}
+
+/// What such code does, as listeners are told.
+const HOST_TO_WASM: &str = "<host to wasm>";
+const WASM_TO_HOST: &str = "<wasm to host>";
+const TRAP: &str = "<trap>";
+
 /// The part of an engine that its code needs to run.
 #[derive(Debug)]
 pub struct EngineCore {
@@ -35,6 +47,8 @@ pub struct EngineCore {
     space: Arc<CodeSpace>,
     stubs: Stubs,
     trampolines: Arc<CodeArena>,
+    /// Learns of code that belongs to no function.
+    helpers: Option<Arc<dyn HelperListener>>,
     types: TypeRegistry,
     raise: usize,
     trap_stubs: TrapStubs,
@@ -46,11 +60,12 @@ pub struct EngineCore {
 }
 
 impl EngineCore {
-    /// Creates the core of an engine with these settings. Installs the signal handlers, if traps need them.
+    /// Creates the core of an engine with these settings. Installs the signal handlers, if traps need them. `helpers` is told
+    /// of code that belongs to no function.
     ///
     /// # Errors
     /// Returns an error if the machine is not supported, or there is no memory for code.
-    pub fn new(config: &Config) -> Result<EngineCore> {
+    pub fn new(config: &Config, helpers: Option<Arc<dyn HelperListener>>) -> Result<EngineCore> {
         fork::install();
         if !config.compiler.explicit_traps {
             signals::install();
@@ -68,7 +83,7 @@ impl EngineCore {
             true => arch::raise_by_call(code, entries::raise as *const () as usize),
             false => arch::raise(code),
         };
-        let raise = |code| trampolines.place(stub(code), None).map_err(no_code_memory);
+        let raise = |code| place_helper(&trampolines, helpers.as_deref(), (stub(code), TRAP));
         let trap_stubs = TrapStubs {
             bad_signature: raise(TrapCode::BadSignature)?,
             null: raise(TrapCode::IndirectCallToNull)?,
@@ -95,6 +110,7 @@ impl EngineCore {
             space,
             stubs,
             trampolines,
+            helpers,
             types,
             raise,
             trap_stubs,
@@ -206,8 +222,10 @@ impl EngineCore {
             return Ok(address);
         }
         let _quiet = fork::quiet();
-        let address =
-            self.place_trampoline(self.compiler().host_to_wasm(entry.ty.definition().unwrap_func())?)?;
+        let address = self.place_trampoline(
+            self.compiler().host_to_wasm(entry.ty.definition().unwrap_func())?,
+            HOST_TO_WASM,
+        )?;
         Ok(self.keep_one(&entry.host_to_wasm, address))
     }
 
@@ -216,8 +234,10 @@ impl EngineCore {
         if let Some(&address) = entry.wasm_to_host.get() {
             return Ok(address);
         }
-        let address =
-            self.place_trampoline(self.compiler().wasm_to_host(entry.ty.definition().unwrap_func())?)?;
+        let address = self.place_trampoline(
+            self.compiler().wasm_to_host(entry.ty.definition().unwrap_func())?,
+            WASM_TO_HOST,
+        )?;
         Ok(self.keep_one(&entry.wasm_to_host, address))
     }
 
@@ -241,7 +261,21 @@ impl EngineCore {
         self.trampolines.place_all(pieces).map_err(no_code_memory)
     }
 
-    fn place_trampoline(&self, code: MachineCode) -> Result<usize> {
-        self.trampolines.place(code, None).map_err(no_code_memory)
+    fn place_trampoline(&self, code: MachineCode, name: &'static str) -> Result<usize> {
+        place_helper(&self.trampolines, self.helpers.as_deref(), (code, name))
     }
+}
+
+/// Places code that belongs to no function, and tells the listener.
+fn place_helper(
+    arena: &CodeArena,
+    helpers: Option<&dyn HelperListener>,
+    (code, name): (MachineCode, &'static str),
+) -> Result<usize> {
+    let told = helpers.map(|helpers| (helpers, code.bytes.clone()));
+    let address = arena.place(code, None).map_err(no_code_memory)?;
+    if let Some((helpers, bytes)) = told {
+        helpers.placed(address, &bytes, name);
+    }
+    Ok(address)
 }
