@@ -20,6 +20,7 @@ mod explain;
 mod export;
 mod hints;
 mod html;
+mod https;
 mod idle_options;
 mod instrument;
 mod interrupt;

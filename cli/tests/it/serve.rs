@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::{Folder, Ran, command, wprof};
 
 /// A server that listens.
-struct Server {
+pub struct Server {
     child: Child,
     err: BufReader<std::process::ChildStderr>,
     address: String,
@@ -19,9 +19,15 @@ struct Server {
 
 impl Server {
     fn start(args: &[&str]) -> Server {
+        Server::start_with(&[], args)
+    }
+
+    /// Starts a server with variables in its environment.
+    pub fn start_with(variables: &[(&str, &str)], args: &[&str]) -> Server {
         let all = [&["serve", "--addr", "127.0.0.1:0", "--rate", "off"], args].concat();
-        let mut child =
-            command(&all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        let mut command = command(&all);
+        command.envs(variables.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
         let mut err = BufReader::new(child.stderr.take().expect("a pipe"));
         let mut line = String::new();
         err.read_line(&mut line).expect("it says where it listens");
@@ -37,18 +43,26 @@ impl Server {
 
     /// What comes back on a connection of its own.
     fn send(&self, request: &str) -> String {
+        String::from_utf8(self.send_for_bytes(request)).expect("UTF-8")
+    }
+
+    fn send_for_bytes(&self, request: &str) -> Vec<u8> {
         let mut stream = self.connect();
         stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
         answer
     }
 
     fn get(&self, path: &str) -> String {
-        self.send(&format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"))
+        String::from_utf8(self.get_bytes(path)).expect("UTF-8")
     }
 
-    fn end(mut self) -> Ran {
+    pub fn get_bytes(&self, path: &str) -> Vec<u8> {
+        self.send_for_bytes(&format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"))
+    }
+
+    pub fn end(mut self) -> Ran {
         let (mut out, mut err) = (String::new(), String::new());
         self.child.stdout.take().expect("a pipe").read_to_string(&mut out).unwrap();
         self.err.read_to_string(&mut err).unwrap();
@@ -56,7 +70,7 @@ impl Server {
     }
 }
 
-fn component(folder: &Folder) -> String {
+pub fn component(folder: &Folder) -> String {
     folder.file("app.wasm", embed::component("http").expect("it is a component"))
 }
 

@@ -6,6 +6,7 @@
 //   /echo        the body as it came, and the field `x-test`
 //   /count/N     goes round a loop N times, and says so
 //   /proxy/HOST  asks this host for /hello, and passes on what it answers
+//   /secure/HOST  the same by HTTPS
 //   /status      418 without a body
 //   /fields      which fields cannot be set
 //   /trap, /silent, /half, /error   answer wrongly
@@ -45,6 +46,7 @@ FROM("http/types", "[constructor]outgoing-request") u32 ask(u32);
 FROM("http/types", "[method]outgoing-request.body") void ask_body(u32, Result *);
 FROM("http/types", "[method]outgoing-request.set-method") u32 ask_method(u32, u32, u32, u32);
 FROM("http/types", "[method]outgoing-request.set-path-with-query") u32 ask_path(u32, u32, const char *, u32);
+FROM("http/types", "[method]outgoing-request.set-scheme") u32 ask_scheme(u32, u32, u32, u32, u32);
 FROM("http/types", "[method]outgoing-request.set-authority") u32 ask_authority(u32, u32, const void *, u32);
 FROM("http/types", "[constructor]request-options") u32 options(void);
 FROM("http/types", "[method]request-options.set-first-byte-timeout") u32 options_first(u32, u32, u64);
@@ -171,12 +173,13 @@ static void count_to(Text digits, u32 out) {
     say(out, 200, at, text + 10 - at);
 }
 
-static void proxy(Text host, u32 out) {
+static void proxy(Text host, u32 scheme, u32 out) {
     Coded sent;
     Got got;
     Result body;
     u32 request = ask(fields()), stream;
     ask_path(request, 1, "/hello", 6);
+    ask_scheme(request, 1, scheme, 0, 0);
     ask_authority(request, 1, host.at, host.len);
     ask_method(request, 2, 0, 0);
     ask_body(request, &body);
@@ -231,7 +234,8 @@ EXPORT("wasi:http/incoming-handler@0.2.0#handle") void handle(u32 request, u32 o
     Text text = path.text;
     if (starts(text, "/echo")) echo(request, out);
     else if (starts(text, "/count/")) count_to((Text){text.at + 7, text.len - 7}, out);
-    else if (starts(text, "/proxy/")) proxy((Text){text.at + 7, text.len - 7}, out);
+    else if (starts(text, "/proxy/")) proxy((Text){text.at + 7, text.len - 7}, 0, out);
+    else if (starts(text, "/secure/")) proxy((Text){text.at + 8, text.len - 8}, 1, out);
     else if (starts(text, "/status")) { u32 body = begin(out, 418, fields(), &stream); end(body, stream); }
     else if (starts(text, "/fields")) bad_fields(out);
     else if (starts(text, "/trap")) __builtin_trap();

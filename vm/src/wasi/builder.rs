@@ -222,7 +222,8 @@ impl WasiCtxBuilder {
     }
 
     /// Lets a component send HTTP requests to the hosts for which `may` returns true: `example.com`, or
-    /// `example.com:8080`. Without it no host is allowed. Requests are not encrypted.
+    /// `example.com:8080`. Without it no host is allowed. Requests are encrypted if the program asks for HTTPS,
+    /// for which the feature `https` must be on.
     pub fn outgoing_http(&mut self, may: impl Fn(&str) -> bool + Send + Sync + 'static) -> &mut Self {
         self.network.set_requests(may);
         self

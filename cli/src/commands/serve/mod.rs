@@ -55,7 +55,7 @@ The server ends at Ctrl-C, after --requests, at --timeout, or when the component
 --restarts: then this request is answered with 500, and the trap is shown with a backtrace. With --budget, --bursts, \
 --coredump or --live there is one instance, and the first trap ends the server.
 
-Connections are HTTP/1.1 without encryption.
+Connections of clients are HTTP/1.1 without encryption.
 
 `wprof serve FOLDER` is `wprof serve-pages FOLDER`: it serves the web pages in a folder and profiles what they run.
 

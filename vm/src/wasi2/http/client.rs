@@ -1,18 +1,18 @@
 //! Outgoing requests, each in its own thread, and a second one while a program still writes the body.
 
 use std::io::{self, BufReader, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use super::body::IncomingBody;
+use super::connection::Connection;
 use super::incoming_way::{BodySender, arriving};
 use super::message::{Headers, Request};
 use super::outbox::Leaving;
 use super::outgoing::IncomingResponse;
-use super::values::ErrorCode;
+use super::values::{ErrorCode, Scheme};
 use super::wire::{
     BodyPart, BodyReader, Framing, Lines, WireLimits, read_response_head, request_head, write_body,
 };
@@ -83,18 +83,19 @@ fn exchange(
     teller: &Teller<Told>,
 ) -> Result<(), ErrorCode> {
     let authority = request.authority.as_deref().unwrap_or_default();
-    let stream = connect(authority, limited(timeouts.connect))?;
+    let is_https = request.scheme.as_deref() == Some(Scheme::Https.name());
+    let stream = Connection::open(authority, is_https, limited(timeouts.connect))?;
     let [first, next] = [timeouts.first_byte, timeouts.between_bytes].map(limited);
     let upload = Arc::new(Upload::default());
     begin(request, (body, place), (&stream, next), &upload)?;
-    let timed = Timed { stream: stream.try_clone().map_err(internal)?, next: first, then: next, upload };
+    let timed = Timed { stream: stream.clone(), next: first, then: next, upload };
     let mut from = BufReader::new(timed);
     let mut lines = Lines::new(&mut from, &LIMITS);
     let received = read_response_head(&mut lines, &request.method).map_err(ErrorCode::from);
     let received = received.and_then(|response| receive(&mut lines, response, (charge, next), teller));
     let failed = from.get_ref().upload.take_failure();
     // A body that is still being sent has no purpose any more.
-    let _ = stream.shutdown(Shutdown::Both);
+    stream.end();
     received.map_err(|code| failed.unwrap_or(code))
 }
 
@@ -119,11 +120,11 @@ impl Upload {
 fn begin(
     request: &Request,
     (mut body, place): (Leaving, &Arc<Place>),
-    (stream, patience): (&TcpStream, Duration),
+    (stream, patience): (&Connection, Duration),
     upload: &Arc<Upload>,
 ) -> Result<(), ErrorCode> {
-    let mut to = stream.try_clone().map_err(internal)?;
-    to.set_write_timeout(Some(patience)).map_err(internal)?;
+    let mut to = stream.clone();
+    to.set_write_timeout(patience).map_err(internal)?;
     let framing = body.length().map_or(Framing::Chunked, Framing::Length);
     let head = request_head(request, framing);
     let is_under_way = body.is_under_way();
@@ -132,7 +133,7 @@ fn begin(
         write_body(&mut to, framing == Framing::Chunked, || body.next()).inspect_err(|error| {
             if error.kind() == ErrorKind::UnexpectedEof {
                 // The program has dropped the body: half a request has no answer.
-                let _ = to.shutdown(Shutdown::Both);
+                to.end();
             }
         })
     };
@@ -218,35 +219,9 @@ fn limited(time: Option<Duration>) -> Duration {
     time.unwrap_or(USUAL).clamp(Duration::from_millis(1), USUAL * 10)
 }
 
-fn connect(authority: &str, time: Duration) -> Result<TcpStream, ErrorCode> {
-    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    let found = match has_port {
-        true => authority.to_socket_addrs(),
-        false => (authority.trim_matches(['[', ']']), 80).to_socket_addrs(),
-    };
-    let addresses: Vec<SocketAddr> = found.map_err(|_| ErrorCode::DestinationNotFound)?.collect();
-    let mut last = ErrorCode::DestinationNotFound;
-    for address in addresses {
-        match TcpStream::connect_timeout(&address, time) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => last = of_connect(&error),
-        }
-    }
-    Err(last)
-}
-
-fn of_connect(error: &io::Error) -> ErrorCode {
-    match error.kind() {
-        ErrorKind::ConnectionRefused => ErrorCode::ConnectionRefused,
-        ErrorKind::TimedOut | ErrorKind::WouldBlock => ErrorCode::ConnectionTimeout,
-        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => ErrorCode::DestinationIpUnroutable,
-        _ => ErrorCode::DestinationUnavailable,
-    }
-}
-
 /// A connection with a separate timeout for the first bytes, whose time begins when the body has been sent.
 struct Timed {
-    stream: TcpStream,
+    stream: Connection,
     next: Duration,
     then: Duration,
     upload: Arc<Upload>,
@@ -256,7 +231,7 @@ impl Read for Timed {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         loop {
             let is_under_way = self.upload.is_under_way.load(Ordering::SeqCst);
-            self.stream.set_read_timeout(Some(if is_under_way { SLICE } else { self.next }))?;
+            self.stream.set_read_timeout(if is_under_way { SLICE } else { self.next })?;
             match self.stream.read(to) {
                 Err(error) if is_under_way && is_late(&error) => {}
                 read => {

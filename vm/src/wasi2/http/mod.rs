@@ -2,12 +2,14 @@
 //!
 //! [`handle`] passes whole messages, [`handle_streaming`] bodies as they come, in both directions; a program waits where
 //! the other side is slower. Bodies of a program's own requests and their responses are always passed on as they come.
-//! The limits are those of [`WireLimits`]. There is no encryption.
+//! The limits are those of [`WireLimits`]. Requests that a program sends are encrypted if it asks for HTTPS and the feature
+//! `https` is on; those that it answers are not.
 //!
 //! Source: the WIT package `wasi:http@0.2.6`; where it leaves a choice this implementation follows Wasmtime.
 
 mod body;
 mod client;
+mod connection;
 mod fields;
 mod incoming;
 mod incoming_way;
@@ -15,6 +17,8 @@ mod message;
 mod outbox;
 mod outgoing;
 mod serving;
+#[cfg(feature = "https")]
+mod tls;
 mod values;
 mod wire;
 

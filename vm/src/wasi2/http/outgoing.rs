@@ -204,9 +204,9 @@ fn handle(
 ) -> Outcome<std::result::Result<Resource<FutureResponse>, ErrorCode>> {
     let request = host.table().delete(request)?;
     let timeouts = options.map(|options| host.table().delete(options)).transpose()?.unwrap_or_default();
-    let authority = match (&request.scheme, request.authority) {
-        (Some(Scheme::Https), _) => return Ok(Err(ErrorCode::TlsProtocolError)),
-        (None | Some(Scheme::Http), Some(authority)) => authority,
+    let (scheme, authority) = match (request.scheme, request.authority) {
+        (None, Some(authority)) => (Scheme::Http, authority),
+        (Some(scheme @ (Scheme::Http | Scheme::Https)), Some(authority)) => (scheme, authority),
         _ => return Ok(Err(ErrorCode::HttpRequestUriInvalid)),
     };
     if !host.system.network.may_request(&authority) {
@@ -214,7 +214,7 @@ fn handle(
     }
     let message = Request {
         method: request.method.name().to_owned(),
-        scheme: None,
+        scheme: Some(scheme.name().to_owned()),
         authority: Some(authority),
         path_with_query: request.path,
         headers: request.headers,

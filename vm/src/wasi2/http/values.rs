@@ -34,8 +34,8 @@ crate::component_types! {
 
     #[derive(Clone, Debug)]
     pub struct TlsAlertReceivedPayload {
-        alert_id: Option<u8>,
-        alert_message: Option<String>,
+        pub alert_id: Option<u8>,
+        pub alert_message: Option<String>,
     }
 
     #[derive(Clone, Debug)]
