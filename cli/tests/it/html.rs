@@ -46,7 +46,7 @@ pub fn document(options: &[&str], address: &str) -> Option<String> {
 }
 
 /// Checks that a page works, if there is a browser, and gives its document.
-fn works(page: &str) -> Option<String> {
+pub fn works(page: &str) -> Option<String> {
     let document = opened(page)?;
     let head = document.lines().find(|line| line.starts_with("<html")).unwrap_or(&document);
     assert!(head.contains("data-test=\"passed "), "{page}: {head}");
@@ -64,7 +64,7 @@ fn page(folder: &Folder, options: &[&str], name: &str) -> String {
 }
 
 /// The values of a block of a page, one a line.
-fn values(page: &str, id: &str) -> Vec<Value> {
+pub fn values(page: &str, id: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(page).unwrap();
     let (_, block) = text.split_once(&format!("id=\"{id}\">\n")).expect("the block is there");
     let (block, _) = block.split_once("</script>").expect("it ends");

@@ -1,6 +1,10 @@
 //! Programs that start threads.
 
-use super::{Folder, command, function, json, wprof};
+use wprof_profiler::Profile;
+
+use super::html::{values, works};
+use super::top::Running;
+use super::{Folder, command, function, json, until, wprof};
 
 /// Starts threads that each add their argument to a cell in a function, and waits for them; then does something as main.
 fn program(in_thread: &str, in_main: &str) -> String {
@@ -46,6 +50,51 @@ fn threads_share_the_memory_and_their_profiles_are_added_up() {
         let status = command(&["run", "-q", "--profile", profile, &module]).status().unwrap();
         assert_eq!(status.code(), Some(321 % 256), "{profile}");
     }
+}
+
+#[test]
+fn pages_show_threads_together_and_apart() {
+    let folder = Folder::new();
+    let module = folder.file("threads.wat", program("", ""));
+    let (profile, page) = (folder.path("profile.wprof"), folder.path("page.html"));
+    for collect in ["cct", "edges"] {
+        let run = ["run", "-q", "--collect", collect, "-o", &profile, &module];
+        assert_eq!(command(&run).status().unwrap().code(), Some(321 % 256));
+        wprof(&["report", &profile, "--html", &page]).succeeded();
+        works(&page);
+        let threads = &values(&page, "data")[0]["threads"];
+        let callees = threads["callees"].as_array().expect("it had threads").iter();
+        let top = callees.filter(|callee| callee["function"].is_null());
+        let named =
+            top.clone().filter(|callee| callee["name"].as_str().unwrap().starts_with("<thread ")).count();
+        assert!(named == 3 && top.clone().any(|callee| callee["name"] == "<main thread>"), "{threads}");
+    }
+    // A program without threads has none to choose.
+    wprof(&["report", &folder.count_profile(), "--html", &page]).succeeded();
+    assert!(values(&page, "data")[0]["threads"].is_null());
+}
+
+#[test]
+fn a_running_program_shows_all_its_threads() {
+    let folder = Folder::new();
+    let forever =
+        "(if (i32.eq (local.get $arg) (i32.const 1)) (then (loop $on (call $add (i32.const 0)) (br $on))))";
+    let (module, profile) = (folder.file("threads.wat", program(forever, "")), folder.path("f.wprof"));
+    let _running = Running::start(&module, &profile);
+    // The first thread runs on; the others, which call once each, have ended.
+    let of_thread = |profile: &Profile, number: u32| {
+        let mut threads = profile.threads.iter().filter(|thread| thread.number == number);
+        threads.next().map(|thread| thread.cpu_ns)
+    };
+    let seen = || {
+        let profile = Profile::read(&profile).ok()?;
+        (1..=3).all(|number| of_thread(&profile, number).is_some()).then_some(profile)
+    };
+    let first = until(seen);
+    assert_eq!(first.runs.len(), 1);
+    let grown = |more: &Profile| more.ops() > first.ops() && of_thread(more, 1) > of_thread(&first, 1);
+    let more = until(|| seen().filter(grown));
+    assert_eq!(of_thread(&more, 3), of_thread(&first, 3));
 }
 
 #[test]

@@ -31,10 +31,10 @@ fn busy(folder: &Folder, rounds: u32) -> String {
 }
 
 /// A program that is being run for others to follow, killed in the end.
-struct Running(std::process::Child);
+pub struct Running(std::process::Child);
 
 impl Running {
-    fn start(module: &str, profile: &str) -> Self {
+    pub fn start(module: &str, profile: &str) -> Self {
         Self::start_at_rate("1000", module, profile)
     }
 

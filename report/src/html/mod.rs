@@ -70,6 +70,8 @@ struct Data {
     overview: Overview,
     functions: Functions,
     contexts: Option<Contexts>,
+    /// The contexts with the threads of the program as outermost callers, if it had several.
+    threads: Option<Contexts>,
     timeline: Option<Timeline>,
 }
 
@@ -145,24 +147,25 @@ impl<'a> HtmlPage<'a> {
     fn data(&self) -> Data {
         let (view, before) = (self.view(), self.options.before.as_ref());
         let mut owners = Owners::new(&view);
-        let expanded = self.with_inlined(&mut owners);
+        let expanded = self.with_inlined(&self.profile, &mut owners);
+        let by_thread = view.profile.by_thread();
+        let by_thread = by_thread.as_ref().map(|profile| self.with_inlined(profile, &mut owners));
         let shown = details::shown(view.profile);
         Data {
             overview: Overview::new(&view, before, &self.map),
             functions: Functions::new(&view, before, &self.map, (&shown, &owners)),
             contexts: Contexts::new(&expanded, before, &owners),
+            threads: by_thread.and_then(|profile| Contexts::new(&profile, None, &owners)),
             timeline: Timeline::new(view.profile),
         }
     }
 
-    /// Returns the profile with frames for inlined functions, which `owners` gets to know. An earlier profile may be of another module, whose
-    /// inlining is unknown; then neither profile gets such frames.
-    fn with_inlined(&self, owners: &mut Owners<'_>) -> Cow<'_, Profile> {
+    /// Returns a profile of the module with frames for inlined functions, which `owners` gets to know. An earlier profile may be of
+    /// another module, whose inlining is unknown; then neither profile gets such frames.
+    fn with_inlined<'p>(&self, profile: &'p Profile, owners: &mut Owners<'_>) -> Cow<'p, Profile> {
         match self.options.before {
-            Some(_) => Cow::Borrowed(&*self.profile),
-            None => {
-                code_map::with_inlined_seen(&self.profile, self.view.module, &mut |symbol| owners.add(symbol))
-            }
+            Some(_) => Cow::Borrowed(profile),
+            None => code_map::with_inlined_seen(profile, self.view.module, &mut |symbol| owners.add(symbol)),
         }
     }
 

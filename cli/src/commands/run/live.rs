@@ -1,10 +1,13 @@
 //! The option `--live`: writes profiles of a running program to a file repeatedly.
 //!
-//! The program hands over a profile and continues; a separate thread writes it. While that thread is busy with one
-//! profile, others are dropped.
+//! Each thread of the program hands over its profile so far and continues; a separate thread adds up the newest profile of
+//! each and writes the sum. While that thread is busy, a newer profile of a program's thread takes the place of the one
+//! that waits.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -12,8 +15,6 @@ use anyhow::{Context, Result};
 use wprof::wasi::WasiCtx;
 use wprof::{Module, Store};
 use wprof_profiler::{Ending, Profile, Run};
-
-use crate::modules::failure;
 
 /// The settings of `--live`.
 pub struct Live {
@@ -28,48 +29,150 @@ pub struct Live {
 }
 
 /// The thread that writes profiles.
-pub struct Following(JoinHandle<()>);
+pub struct Following {
+    snapshots: LiveSnapshots,
+    writer: JoinHandle<()>,
+}
+
+/// Where threads of the program hand over their profiles.
+#[derive(Clone)]
+pub struct LiveSnapshots {
+    every: Duration,
+    newest: Arc<Mutex<Newest>>,
+    wake: SyncSender<()>,
+}
+
+/// The profiles that wait for the writer.
+#[derive(Default)]
+struct Newest {
+    /// The newest profile of each thread that runs, by the thread's number.
+    running: BTreeMap<i32, Profile>,
+    /// The whole profiles of threads that have ended, with their numbers.
+    ended: Vec<(i32, Profile)>,
+    /// Whether the program has ended.
+    is_over: bool,
+}
 
 impl Live {
-    /// Starts writing profiles of `store`, whose program started at `started`.
+    /// Starts the thread that writes profiles of a program that started at `started`.
     ///
     /// # Errors
-    /// Returns an error if the profile is not adaptive, or the system provides no thread.
-    pub fn follow(
-        self,
-        store: &mut Store<WasiCtx>,
-        module: &Module,
-        started: SystemTime,
-    ) -> Result<Following> {
+    /// Returns an error if the system provides no thread.
+    pub fn begin(self, started: SystemTime) -> Result<Following> {
         let clock = Instant::now();
-        let (sender, receiver): (SyncSender<(Profile, Duration)>, _) = mpsc::sync_channel(1);
-        let every = self.every;
+        // One request waits at most: it stands for all that is handed over before the writer takes it.
+        let (wake, asked) = mpsc::sync_channel(1);
+        let snapshots = LiveSnapshots { every: self.every, newest: Arc::default(), wake };
+        let newest = snapshots.newest.clone();
         let writer = thread::Builder::new().name("live".to_owned());
-        let writer =
-            writer.spawn(move || self.write_all(&receiver, started)).context("cannot start a thread")?;
-        let hand_over = move |profile| {
-            // If the channel is full, the profile is dropped: the next one comes soon.
-            let _ = sender.try_send((profile, clock.elapsed()));
-        };
-        store.on_snapshot(module, every, hand_over).map_err(failure)?;
-        Ok(Following(writer))
+        let writer = writer.spawn(move || self.write_all(&newest, &asked, (started, clock)));
+        Ok(Following { snapshots, writer: writer.context("cannot start a thread")? })
     }
 
-    /// Writes profiles until the channel closes. A failed write loses nothing yet: at the end the whole profile goes to
+    /// Writes profiles until the program has ended. A failed write loses nothing yet: at the end the whole profile goes to
     /// the same file, and an error there is reported.
-    fn write_all(self, profiles: &Receiver<(Profile, Duration)>, started: SystemTime) {
-        while let Ok((mut profile, wall)) = profiles.recv() {
+    fn write_all(
+        self,
+        newest: &Mutex<Newest>,
+        asked: &Receiver<()>,
+        (started, clock): (SystemTime, Instant),
+    ) {
+        let mut sum = Sum::default();
+        while asked.recv().is_ok() {
+            let newest = std::mem::take(&mut *locked(newest));
+            if newest.is_over {
+                return;
+            }
+            sum.take(newest);
+            let Some(mut profile) = sum.profile() else { continue };
             profile.program.clone_from(&self.program);
-            profile.runs = vec![super::described(self.run.clone(), started, wall, Ending::Running)];
+            let run = self.run.clone();
+            profile.runs = vec![super::described(run, started, clock.elapsed(), Ending::Running)];
             let _ = profile.write(&self.path);
         }
     }
 }
 
-impl Following {
-    /// Waits until the last profile has been written.
-    pub fn end(self) {
-        // A panic of the thread has been reported.
-        let _ = self.0.join();
+impl LiveSnapshots {
+    /// Has a thread of the program hand over its profiles. `finish` makes those of a program with threads, whose profiles
+    /// are added up, the thread's own.
+    ///
+    /// # Errors
+    /// Returns an error if the profile is not adaptive.
+    pub fn follow(
+        &self,
+        store: &mut Store<WasiCtx>,
+        module: &Module,
+        number: i32,
+        mut finish: impl FnMut(&mut Profile) + Send + Sync + 'static,
+    ) -> wprof::Result<()> {
+        let snapshots = self.clone();
+        let hand_over = move |mut profile| {
+            finish(&mut profile);
+            locked(&snapshots.newest).running.insert(number, profile);
+            snapshots.ask();
+        };
+        store.on_snapshot(module, self.every, hand_over)
     }
+
+    /// Hands over the whole profile of a thread that has ended.
+    pub fn end(&self, number: i32, profile: Profile) {
+        locked(&self.newest).ended.push((number, profile));
+        self.ask();
+    }
+
+    fn ask(&self) {
+        // If a request waits already, the writer takes this profile, too.
+        let _ = self.wake.try_send(());
+    }
+}
+
+impl Following {
+    /// Returns where threads hand over their profiles.
+    pub fn snapshots(&self) -> LiveSnapshots {
+        self.snapshots.clone()
+    }
+
+    /// Waits until the profile that is being written is in its file. Threads that did not stop may still hand over theirs.
+    pub fn end(self) {
+        locked(&self.snapshots.newest).is_over = true;
+        self.snapshots.ask();
+        // A panic of the thread has been reported.
+        let _ = self.writer.join();
+    }
+}
+
+/// The profiles that the writer has, which add up to the program's.
+#[derive(Default)]
+struct Sum {
+    running: BTreeMap<i32, Profile>,
+    ended: Option<Profile>,
+}
+
+impl Sum {
+    fn take(&mut self, newest: Newest) {
+        self.running.extend(newest.running);
+        for (number, profile) in newest.ended {
+            self.running.remove(&number);
+            add(&mut self.ended, &profile);
+        }
+    }
+
+    fn profile(&self) -> Option<Profile> {
+        let mut sum = None;
+        self.running.values().chain(&self.ended).for_each(|profile| add(&mut sum, profile));
+        sum
+    }
+}
+
+/// Adds a profile of a thread. All are of one module and one engine, so that they can be added up.
+fn add(sum: &mut Option<Profile>, profile: &Profile) {
+    match sum {
+        Some(sum) => drop(sum.merge(profile)),
+        None => *sum = Some(profile.clone()),
+    }
+}
+
+fn locked(newest: &Mutex<Newest>) -> MutexGuard<'_, Newest> {
+    newest.lock().unwrap_or_else(PoisonError::into_inner)
 }

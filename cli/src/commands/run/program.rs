@@ -168,7 +168,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
         store.set_budget(&budget.kind, budget.limit).map_err(failure)?;
     }
     let (started, clock) = (SystemTime::now(), Instant::now());
-    let live = live.map(|live| live.follow(&mut store, module, started)).transpose()?;
+    let live = live.map(|live| follow(live, &mut store, module, (started, threads.as_ref()))).transpose()?;
     store.set_deadline(deadline).map_err(failure)?;
     threads.iter().for_each(|threads| threads.begin(store.interrupt_handle()));
     let keeps = Keeps { has_profile, has_core_dump, can_renew };
@@ -190,6 +190,29 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> 
     let called = running.call(&mut store, &linker, server)?;
     let cpu = threads::cpu_time().saturating_sub(cpu);
     running.outcome(&mut store, Times { started, wall: clock.elapsed(), cpu }, called)
+}
+
+/// Begins to write profiles of a program that runs, and of all its threads.
+fn follow(
+    live: Live,
+    store: &mut Store<WasiCtx>,
+    module: &Module,
+    (started, threads): (SystemTime, Option<&ProgramThreads>),
+) -> Result<Following> {
+    let live = live.begin(started)?;
+    let snapshots = live.snapshots();
+    let has_threads = threads.is_some();
+    let begin = threads::cpu_time();
+    let finish = move |profile: &mut Profile| {
+        if has_threads {
+            let cpu = threads::cpu_time().saturating_sub(begin);
+            profile.threads =
+                vec![ThreadProfile::new(threads::MAIN.cast_unsigned(), nanoseconds(cpu), profile)];
+        }
+    };
+    snapshots.follow(store, module, threads::MAIN, finish).map_err(failure)?;
+    threads.iter().for_each(|threads| threads.follow(&snapshots));
+    Ok(live)
 }
 
 /// What of a run is wanted when it ends.
@@ -303,7 +326,8 @@ impl Running<'_> {
         let collected = store.gc_statistics().cloned();
         let CoreProfiles { main: mut profile, others } = counted;
         if let Some(profile) = profile.as_mut().filter(|_| has_threads) {
-            profile.threads = vec![ThreadProfile::new(0, nanoseconds(cpu), profile)];
+            profile.threads =
+                vec![ThreadProfile::new(threads::MAIN.cast_unsigned(), nanoseconds(cpu), profile)];
             others_ended.profile.iter().try_for_each(|other| profile.merge(other))?;
         }
         Ok(Outcome {

@@ -18,6 +18,7 @@ use wprof::{Error, ExternType, InterruptHandle, Linker, Module, SharedMemory, St
 use wprof_profiler::{MergeError, Profile, ThreadProfile};
 
 use super::collect::Budget;
+use super::live::LiveSnapshots;
 use super::traced::{ThreadTrace, TraceTarget};
 use super::{ending, nanoseconds};
 use crate::modules::failure;
@@ -27,7 +28,7 @@ const SPAWN: (&str, &str) = ("wasi", "thread-spawn");
 /// The export that a thread runs, called with the thread's number and the argument.
 const START: &str = "wasi_thread_start";
 /// The number of the main thread here; a program's threads have positive ones.
-const MAIN: i32 = 0;
+pub const MAIN: i32 = 0;
 /// The exclusive upper bound of thread numbers.
 const NUMBERS: i32 = 1 << 29;
 /// The interval at which a thread is asked to end, until it has.
@@ -53,6 +54,8 @@ struct Shared {
     recorded: Vec<TraceTarget>,
     program: String,
     numbers: AtomicI32,
+    /// Where threads hand over profiles while the program runs.
+    live: OnceLock<LiveSnapshots>,
     state: Mutex<State>,
 }
 
@@ -148,6 +151,7 @@ impl ProgramThreads {
             recorded,
             program,
             numbers: AtomicI32::new(1),
+            live: OnceLock::new(),
             state: Mutex::default(),
         }));
         for import in module.imports() {
@@ -170,6 +174,12 @@ impl ProgramThreads {
     /// Returns the system interface, which all threads share.
     pub fn context(&self) -> WasiCtx {
         self.0.wasi.context()
+    }
+
+    /// Has the threads hand over profiles while the program runs. Call it before the program starts.
+    pub fn follow(&self, live: &LiveSnapshots) {
+        // The program has one such place.
+        let _ = self.0.live.set(live.clone());
     }
 
     /// Registers the main thread, which is about to run: it stops too when another thread ends the program.
@@ -251,6 +261,10 @@ impl Shared {
             store.set_budget(kind, *limit)?;
         }
         let targets = self.begin_to_record(store, number)?;
+        if let Some(live) = self.live.get() {
+            let finish = move |profile: &mut Profile| profile.threads = vec![row(number, profile)];
+            live.follow(store, &self.module, number, finish)?;
+        }
         let instance = linker.instantiate(&mut *store, &self.module)?;
         let start = instance.get_typed_func::<(i32, i32), ()>(&mut *store, START)?;
         let ended = start.call(&mut *store, (number, arg));
@@ -260,8 +274,8 @@ impl Shared {
         }
         if self.has_profile {
             let mut profile = instance.profile(&*store)?;
-            let cpu = nanoseconds(cpu_time());
-            profile.threads = vec![ThreadProfile::new(number.cast_unsigned(), cpu, &profile)];
+            profile.threads = vec![row(number, &profile)];
+            self.live.get().into_iter().for_each(|live| live.end(number, profile.clone()));
             self.state().ended.add(profile).map_err(Error::msg)?;
         }
         if let (Err(error), Some(budget)) = (&ended, &self.budget)
@@ -320,6 +334,11 @@ impl Shared {
             handle.wake();
         }
     }
+}
+
+/// Returns what the thread that calls this did so far, by its profile.
+fn row(number: i32, profile: &Profile) -> ThreadProfile {
+    ThreadProfile::new(number.cast_unsigned(), nanoseconds(cpu_time()), profile)
 }
 
 /// Returns the processor time of this thread.

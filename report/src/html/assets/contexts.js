@@ -20,15 +20,15 @@ class FlameGraph {
   }
 
   build(view) {
-    const names = this.stacks.weights.map((weight) => weight.name);
     this.search = element("input", { type: "search", placeholder: "part of a name", "aria-label": "Search frames",
       oninput: () => this.find() });
     this.found = element("span", { class: "faint", role: "status" });
     this.unzoom = element("button", { type: "button", onclick: () => this.zoom(-1) }, "Show all");
     const hasBefore = this.stacks.weights.some((weight) => weight.before);
     const toolbar = element("div", { class: "toolbar" },
-      selection("by", names, this.firstName(), (name) => this.arrange(name)),
+      this.measures = element("span", {}),
       this.isPanel ? null : choice("Direction", [[true, "Icicle"], [false, "Flame"]], true, (isIcicle) => { this.isIcicle = isIcicle; this.draw(); }),
+      threads && !this.isPanel ? choice("Threads", [[false, "Threads: together"], [true, "apart"]], false, (areApart) => this.showThreads(areApart)) : null,
       hasBefore ? choice("Widths", [[false, "Widths: now"], [true, "before"]], false, (isBefore) => {
         this.isBefore = isBefore;
         this.arrange(this.stacks.weight.name);
@@ -43,8 +43,25 @@ class FlameGraph {
     this.status = element("p", { id: told, role: "status", class: "frame" });
     this.frame = element("div", { class: "flame" }, this.canvas);
     view.replaceChildren(...(this.isPanel ? [element("h2", {}, "Flame graph")] : []), this.notes(), toolbar, this.status, this.frame, this.tip);
+    this.offerMeasures(this.firstName());
     new ResizeObserver(this.draw).observe(this.frame);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", this.draw);
+  }
+
+  // Lets one choose what the stacks are weighed by.
+  offerMeasures(chosen) {
+    const names = this.stacks.weights.map((weight) => weight.name);
+    this.measures.replaceChildren(selection("by", names, chosen, (name) => this.arrange(name)));
+  }
+
+  // Each thread of the program by itself, or all together. There is no earlier profile's by thread.
+  showThreads(areApart) {
+    const { name } = this.stacks.weight;
+    this.stacks = areApart ? stacksOf(threads) : makeStacks();
+    [this.zoomed, this.selected] = [-1, -1];
+    const chosen = this.stacks.weights.some((weight) => weight.name === name) ? name : this.firstName();
+    this.offerMeasures(chosen);
+    this.arrange(chosen);
   }
 
   // What says most of where time goes.

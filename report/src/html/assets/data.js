@@ -1,6 +1,6 @@
 // What the profile says. The figures of all functions are read at once, a function's details when they are asked for.
 
-const { overview, functions, contexts, timeline } = JSON.parse(byId("data").textContent);
+const { overview, functions, contexts, threads, timeline } = JSON.parse(byId("data").textContent);
 const ROWS = functions.index.length;
 const rowOf = new Map();
 functions.index.forEach((index, row) => index !== null && rowOf.set(index, row));

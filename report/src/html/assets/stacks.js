@@ -95,9 +95,13 @@ function stacksOfProfile() {
   return (knownStacks ??= makeStacks());
 }
 
+function stacksOf({ callees, owner, caller, callee, weights }) {
+  return new Stacks(callees, owner, caller, callee, weights);
+}
+
 // Stacks of the profile that whoever asks may arrange. Without calling contexts each function by itself.
 function makeStacks() {
-  if (contexts) return new Stacks(contexts.callees, contexts.owner, contexts.caller, contexts.callee, contexts.weights);
+  if (contexts) return stacksOf(contexts);
   const rows = functions.index.map((_, row) => row).filter((row) => functions.index[row] !== null);
   const callees = rows.map((row) => ({ name: functions.name[row], function: functions.index[row] }));
   const pick = (column) => column && rows.map((row) => column[row]);

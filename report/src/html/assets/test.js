@@ -69,6 +69,23 @@ function tryContexts(check) {
   check.is("found weight is a part", stacks.weightOf(flame.matches) <= stacks.total);
 }
 
+// Threads are the outermost frames; together they have what the program has.
+function tryThreads(check) {
+  if (!threads) return;
+  goTo("contexts");
+  const flame = built.get("contexts");
+  const { total, weight } = flame.stacks;
+  const [together, apart] = built.get("contexts").canvas.closest("section").querySelectorAll("[aria-label=Threads] button");
+  apart.click();
+  const { stacks } = flame;
+  const tops = stacks.top.map((stack) => stacks.name(stack));
+  check.is("threads are outermost", tops.some((name) => name === "<main thread>") && tops.some((name) => name.startsWith("<thread")));
+  check.is("frames of threads are drawn", flame.rows.length > 1);
+  check.is("threads have it all", weight.name !== "time" || stacks.weight.name !== "time" || stacks.total === total);
+  together.click();
+  check.is("they come together again", [flame.stacks.total, flame.stacks.weight.name].join(), [total, weight.name].join());
+}
+
 // Behind what stands out, with the time if the timer looked; colours tell whose code is.
 function tryFlameOfOverview(check) {
   goTo("overview");
@@ -214,6 +231,7 @@ function tryAll() {
     check.is("the overview has figures", byId("overview").querySelectorAll(".card, table").length > 0);
     if (ROWS > 0) tryTable(check);
     if (functions.figures.length > 0) tryContexts(check);
+    tryThreads(check);
     if (built.get("overview")) tryFlameOfOverview(check);
     if (timeline) tryTimeline(check);
     tryTicks(check);
