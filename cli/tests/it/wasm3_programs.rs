@@ -1,10 +1,10 @@
 //! Compiled programs that use WebAssembly 3.0 behave as on the machine itself, in all modes: exceptions of C++ and setjmp of
-//! C in both encodings, threads of C, and Lua.
+//! C in both encodings, threads of C, objects of Kotlin and MoonBit, and Lua.
 
 use std::path::Path;
 use std::process::Stdio;
 
-use super::{Folder, command, function, json};
+use super::{Folder, command, function, json, wprof};
 
 /// Options of `wprof run` for each mode.
 const MODES: [&[&str]; 6] = [
@@ -71,6 +71,23 @@ fn threads_of_c() {
     prints("threads.wasm", &[], &(rounds(100) + last));
     let last = "2864311 steps, at most 307 of 26623; workers 28\n";
     prints("threads.wasm", &["7", "200"], &(rounds(200) + last));
+}
+
+/// The lines are those that the same source prints when it is compiled for Java's machine.
+#[test]
+fn objects_and_exceptions_of_kotlin() {
+    let counted = "921 a\n919 b\n908 d\n889 c\n253 aa\nsum 294200, 597 malformed, 84 words\n";
+    prints("words.wasm", &[], counted);
+}
+
+/// The number is the one that the same source yields when it is compiled to JavaScript.
+#[test]
+fn objects_and_closures_of_moonbit() {
+    let module = path("tree.wasm");
+    for mode in MODES {
+        let run = [&["run"], mode, &["--invoke", "run", &module, "100000"]].concat();
+        assert_eq!(wprof(&run).succeeded(), "834715418\n", "{mode:?}");
+    }
 }
 
 /// The source of Lua is not ours, so the program is not committed.
