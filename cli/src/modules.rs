@@ -155,7 +155,7 @@ fn compile_until(module: &Module, deadline: Instant) -> wprof::Result<()> {
 }
 
 /// Returns a file name without its folders, which would leave no room for a bar.
-fn short(path: &Path) -> String {
+pub fn short(path: &Path) -> String {
     names::harmless(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
 }
 
@@ -218,6 +218,11 @@ impl ModuleOption {
             None => Ok(load(&locate(program, record)).ok()),
         }
     }
+}
+
+/// Loads the module of a profile if it can be found without asking.
+pub fn beside(profile: &Profile, profile_path: &Path) -> Option<Module> {
+    checked(Ran::of(profile), &locate(&profile.program, profile_path), MISSING).ok().map(|(module, _)| module)
 }
 
 /// Returns the path of a record's module: where it was when it ran, or else beside the record.

@@ -5,15 +5,17 @@ use wprof_profiler::{Comparison, Profile};
 use crate::error::{Result, ensure};
 use crate::page::Page;
 use crate::render::comparison;
+use crate::render::view::View;
 
 pub use crate::threshold::Threshold;
 
 /// Adds what changed between the profiles of a comparison, `top` rows in each table. [`Comparison::of_amounts`] compares
-/// what [`share_names`](wprof_profiler::share_names) has prepared.
+/// what [`share_names`](wprof_profiler::share_names) has prepared. Paths are named by their source lines if the view of the
+/// earlier profile has a module with debug information, and else by their blocks.
 pub fn changes(
     page: &mut Page,
     comparison: &Comparison<'_>,
-    (before, after): (&Profile, &Profile),
+    (before, after): (&View<'_>, &Profile),
     top: usize,
 ) {
     page.with_names(|page| comparison::write_changes(page, comparison, (before, after), top));

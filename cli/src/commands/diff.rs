@@ -7,11 +7,12 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, ValueHint};
 use wprof_profiler::{Change, Comparison, TotalChange, share_names};
+use wprof_report::View;
 use wprof_report::diff::{self, Threshold};
 use wprof_report::page::Page;
 
 use crate::screen::{ColorChoice, screen};
-use crate::{output, progress};
+use crate::{modules, output, progress};
 
 /// The exit code if a total changed more than `--fail-on` allows.
 const EXCEEDED: u8 = 3;
@@ -25,7 +26,8 @@ Examples:
 #[command(after_help = EXAMPLES, after_long_help = format!("\
 Functions of one module are matched by index. Functions of two builds are matched by name and \
 control-flow graph, then by name alone; where names are missing, by their code. Paths are compared where the graphs are the same, calling \
-contexts by the names on the stack.
+contexts by the names on the stack. Paths are named by their source lines if the module of BEFORE is where it ran or beside \
+the file, and has debug information; else by their blocks.
 
 --fail-on turns the comparison into a check for CI. Totals are `instructions`, `calls`, `host calls` \
 and the event kinds that both profiles have. Exact counts are the same for every run of a program with \
@@ -72,7 +74,8 @@ pub fn execute(args: &DiffArgs, color: ColorChoice) -> Result<ExitCode> {
         })?;
     } else {
         let mut page = Page::new(screen(io::stdout(), color));
-        diff::changes(&mut page, &comparison, (&before, &after), args.top);
+        let module = modules::beside(&before, &args.before);
+        diff::changes(&mut page, &comparison, (&View::new(&before, module.as_ref()), &after), args.top);
         output::print(&page.into_text())?;
     }
     let fails = |found: &TotalChange| args.insignificant || !found.may_be_chance;

@@ -105,6 +105,32 @@ fn profiles_without_a_common_figure_do_not_overlap() {
     assert!(said.contains("no figures of the same kind"), "{said}");
 }
 
+#[test]
+fn paths_are_named_by_their_lines_where_the_module_is_there() {
+    let folder = Folder::new();
+    let module = folder.path("json.wasm");
+    std::fs::copy(program("json"), &module).expect("there is room");
+    let count = |name: &str, items: &str| {
+        let profile = folder.path(name);
+        wprof(&["run", "-q", "--collect", "paths", "-o", &profile, &module, items, "1"]).succeeded();
+        profile
+    };
+    let (before, after) = (count("before.wprof", "8"), count("after.wprof", "16"));
+    let paths = || {
+        let text = wprof(&["diff", &before, &after]).succeeded();
+        text.split_once("Paths by change of instructions\n").expect("they are there").1.to_owned()
+    };
+    let (lines, row) = (paths(), |text: &str| text.lines().nth(1).expect("a path").to_owned());
+    assert!(row(&lines).contains(".c:"), "{lines}");
+    let named = lines.lines().skip(1).take(10).filter_map(|row| row.rsplit("  ").next());
+    let named: Vec<&str> = named.collect();
+    let distinct: std::collections::HashSet<&&str> = named.iter().collect();
+    assert_eq!(distinct.len(), named.len(), "{lines}");
+    std::fs::remove_file(&module).expect("it is there");
+    let blocks = paths();
+    assert!(row(&blocks).contains(": b") && !blocks.contains(".c:"), "{blocks}");
+}
+
 /// A sample of `sort`, by bursts of such lengths.
 fn sampled(folder: &Folder, burst: &str, count: &str) -> String {
     let profile = folder.path(&format!("{}-{count}.wprof", burst.replace(':', "-")));

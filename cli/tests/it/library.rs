@@ -178,7 +178,8 @@ fn comparisons_are_those_of_the_command() {
     let (mut before, mut after) = (Ran::new(&folder, "edges", "3"), Ran::new(&folder, "edges", "5"));
     share_names(&mut before.profile, &mut after.profile);
     let comparison = Comparison::of_amounts(&before.profile, &after.profile);
-    let changes = page(|page| diff::changes(page, &comparison, (&before.profile, &after.profile), 10));
+    let view = View::new(&before.profile, Some(&before.module));
+    let changes = page(|page| diff::changes(page, &comparison, (&view, &after.profile), 10));
     assert_eq!(changes, wprof(&["diff", &before.file, &after.file]).succeeded());
     let agree = page(|page| diff::overlap(page, &before.profile, &after.profile).expect("edges"));
     assert_eq!(agree, wprof(&["overlap", &before.file, &after.file]).succeeded());

@@ -6,9 +6,9 @@ use wprof_profiler::{
 
 use super::numbers::{duration, grouped, share};
 use super::page::{Ink, Page, Span, plain, span};
-use super::path_text::shortened;
 use super::table::{Side, Table};
-use super::{contexts, sample};
+use super::view::View;
+use super::{contexts, paths, sample};
 use crate::names;
 
 /// Sizes of the sets of hottest items that are compared.
@@ -17,14 +17,14 @@ const TOPS: [usize; 3] = [1, 10, 100];
 /// The number of innermost frames of a stack that are shown.
 const FRAMES: usize = 6;
 
-/// Writes what changed between two profiles, `top` rows in each table.
+/// Writes what changed between two profiles, `top` rows in each table. Paths are named in the view of the first.
 pub fn write_changes(
     page: &mut Page,
     comparison: &Comparison<'_>,
-    (before, after): (&Profile, &Profile),
+    (before, after): (&View<'_>, &Profile),
     top: usize,
 ) {
-    write_caveats(page, comparison, (before, after));
+    write_caveats(page, comparison, (before.profile, after));
     let mut totals = table("in all");
     for found in comparison.totals() {
         let shown = if found.name == "time" { duration } else { grouped };
@@ -54,13 +54,7 @@ pub fn write_changes(
     let called = called.into_iter().take(top);
     called.for_each(|f| by_calls.row(row(f.calls, function(f, f.calls_may_be_chance))));
     section(page, "Functions by change of calls", &by_calls);
-    let mut paths = table("instructions of path");
-    let changed = comparison.paths().into_iter().filter(|path| path.ops.delta() != 0);
-    changed.take(top).for_each(|path| {
-        let name = marked(path_name(&path, before), path.may_be_chance);
-        paths.row(row(path.ops, plain(name)));
-    });
-    section(page, "Paths by change of instructions", &paths);
+    section(page, "Paths by change of instructions", &paths_by_change(comparison, before, top));
     let mut stacks = table("calls in context");
     let found = comparison.contexts();
     let changed = found.changes.iter().filter(|change| change.calls.delta() != 0);
@@ -68,6 +62,19 @@ pub fn write_changes(
         .take(top)
         .for_each(|change| stacks.row(row(change.calls, plain(stack(&found.stack(change.context))))));
     section(page, "Calling contexts by change of calls", &stacks);
+}
+
+/// Returns the paths whose instructions changed most.
+fn paths_by_change(comparison: &Comparison<'_>, before: &View<'_>, top: usize) -> Table {
+    let mut table = table("instructions of path");
+    let changed = comparison.paths().into_iter().filter(|path| path.ops.delta() != 0);
+    let changed: Vec<PathChange> = changed.take(top).collect();
+    let named: Vec<_> = changed.iter().map(|path| (path.index_before, path.id)).collect();
+    for (path, name) in changed.iter().zip(paths::names(before, &named)) {
+        let name = format!("{}: {}", before.name(path.index_before), name.unwrap_or_default());
+        table.row(row(path.ops, plain(marked(name, path.may_be_chance))));
+    }
+    table
 }
 
 /// Writes what is to be known of the profiles before their figures are compared.
@@ -163,17 +170,6 @@ fn function(change: &FunctionChange, may_be_chance: bool) -> Span {
 
 fn marked(name: String, may_be_chance: bool) -> String {
     if may_be_chance { name + ", may be chance" } else { name }
-}
-
-fn path_name(change: &PathChange, before: &Profile) -> String {
-    let function = before.function(change.index_before);
-    let name = names::shown(change.index_before, function.and_then(|function| function.name.as_deref()));
-    let blocks = function.and_then(|function| {
-        let path = function.path_numbering()?.path(change.id)?;
-        let blocks = path.blocks(&function.cfg().ok()?);
-        Some(shortened(&blocks.iter().map(ToString::to_string).collect::<Vec<_>>()))
-    });
-    format!("{name}: {}", blocks.unwrap_or_default())
 }
 
 /// Formats a stack, innermost frame first; outer frames are cut if there is no room.

@@ -42,16 +42,11 @@ impl<'a> Paths<'a> {
             ("places", Side::Place),
         ]);
         let hottest = self.hottest.iter().take(limit);
-        let found = hottest.filter_map(|hot| Some((hot, shown(&self.view, hot.function, hot.id)?)));
-        let found: Vec<(&HotPath, Shown)> = found.collect();
-        let mut alike: HashMap<(u32, &str), u32> = HashMap::new();
-        found.iter().for_each(|(hot, way)| *alike.entry((hot.function, &way.path)).or_default() += 1);
-        for (hot, Shown { path, places }) in &found {
-            let has_others = alike[&(hot.function, path.as_str())] > 1;
-            let blocks = has_others.then(|| by_blocks(&self.view, hot.function, hot.id)).flatten();
-            let blocks = blocks.map(|blocks| format!(" ({blocks})")).unwrap_or_default();
+        let wanted: Vec<_> = hottest.clone().map(|hot| (hot.function, hot.id)).collect();
+        for (hot, found) in hottest.zip(told_apart(&self.view, &wanted)) {
+            let Some(Shown { path, places }) = found else { continue };
             let name = span(self.view.name(hot.function), Ink::Name);
-            let description = [name, plain(format!("{path}{blocks}")), span(places.clone(), Ink::Faint)];
+            let description = [name, plain(path), span(places, Ink::Faint)];
             table.row(self.figures(hot).into_iter().chain(description).collect());
         }
         table
@@ -92,6 +87,32 @@ impl<'a> Paths<'a> {
 pub fn by_lines(view: &View<'_>, function: u32, id: u64, rows: Option<&[LineRow]>) -> Option<String> {
     let function = view.profile.function(function)?;
     PathLines::new(view, function, rows).of(&function.path_numbering()?.path(id)?)
+}
+
+/// Describes paths, each by its function and its number, in one line each: by source lines or, without debug information,
+/// by blocks. Where several run the same lines, blocks tell them apart. `None` for what is no path.
+pub fn names(view: &View<'_>, paths: &[(u32, u64)]) -> Vec<Option<String>> {
+    told_apart(view, paths).into_iter().map(|found| found.map(|shown| shown.path)).collect()
+}
+
+/// Describes paths, and adds the blocks of those that run the same lines as others.
+fn told_apart(view: &View<'_>, paths: &[(u32, u64)]) -> Vec<Option<Shown>> {
+    let mut found: Vec<_> = paths.iter().map(|&(function, id)| shown(view, function, id)).collect();
+    let mut alike: HashMap<(u32, String), u32> = HashMap::new();
+    for (&(function, _), shown) in paths.iter().zip(&found) {
+        if let Some(shown) = shown {
+            *alike.entry((function, shown.path.clone())).or_default() += 1;
+        }
+    }
+    for (&(function, id), shown) in paths.iter().zip(&mut found) {
+        let Some(shown) = shown else { continue };
+        if alike[&(function, shown.path.clone())] > 1
+            && let Some(blocks) = by_blocks(view, function, id)
+        {
+            shown.path += &format!(" ({blocks})");
+        }
+    }
+    found
 }
 
 /// A path as text.
