@@ -12,7 +12,7 @@ use wprof_profiler::Profile;
 
 use super::run::collect::wanted::{Wanted, What, wanted};
 use crate::help;
-use crate::{modules, output, sizes};
+use crate::{modules, output, progress, sizes};
 
 /// How a module is rewritten.
 #[derive(Clone, Debug, Args)]
@@ -295,7 +295,8 @@ pub fn execute(args: &InstrumentArgs) -> Result<()> {
         );
         options.collected = Collected::EveryBlock;
     }
-    let new = wprof_instrument::instrument(&bytes, options);
+    let instrumenting = format!("instrumenting {}", modules::short(module));
+    let new = progress::during(&instrumenting, || wprof_instrument::instrument(&bytes, options));
     let new = new.map_err(|error| anyhow!("{}: {error}", module.display()))?;
     output::write_file(output, |out| out.write_all(&new))
 }

@@ -60,6 +60,13 @@ impl TraceStats {
     pub fn stored_bytes_per_1000_blocks(&self) -> Option<f64> {
         ratio(self.stored_bytes as f64 * 1000.0, self.blocks())
     }
+
+    /// Returns the bits of the stream per executed predicate, after compression and including those of calls; `None` if
+    /// there were no predicates.
+    pub fn stored_bits_per_predicate(&self) -> Option<f64> {
+        let predicates = self.methods.values().map(|method| method.counts.predicates).sum();
+        ratio(self.stored_bytes as f64 * 8.0, predicates)
+    }
 }
 
 fn ratio(of: f64, to: u64) -> Option<f64> {
