@@ -32,9 +32,11 @@ fn check(name: &'static str, bytes: &[u8]) {
     run(name, bytes);
 }
 
-/// Returns the files of a target in the repository, in the order of their names; none if nothing was kept yet.
+/// Returns the files of a target in the repository, in the order of their names.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
-    let files = std::fs::read_dir(format!("{CORPUS}/{name}")).into_iter().flatten();
+    let files = std::fs::read_dir(format!("{CORPUS}/{name}")).unwrap_or_else(|error| {
+        panic!("fuzz/corpus/{name}: {error}; fuzz/run {name} MINUTES, then fuzz/keep {name}, make it")
+    });
     let mut files: Vec<_> = files.map(|file| file.expect("readable").path()).collect();
     files.sort_unstable();
     files.iter().map(|file| std::fs::read(file).expect("readable")).collect()
@@ -95,6 +97,7 @@ fn survive(name: &'static str, inputs: &[Vec<u8>], times: u64) {
 fn the_corpus_of_each_target_is_small() {
     let sizes = TARGETS.map(|target| (target.name, corpus(target.name)));
     for (name, files) in &sizes {
+        assert!(!files.is_empty(), "{name} has no files");
         assert!(files.iter().all(|file| file.len() <= 4096), "{name} has large files");
     }
     let all: usize = sizes.iter().flat_map(|(_, files)| files).map(Vec::len).sum();
