@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use wprof_profiler::{Callee, CodeTier, Ending, FunctionProfile, Profile, Rate, RoutineTime, TimeProfile};
 
 use super::contexts::shown;
-use super::numbers::{count_of, duration, grouped, percent, share};
+use super::numbers::{count_of, duration, grouped, percent, sampled_share, share};
 use super::page::{Ink, Page, plain, span};
 use super::runs;
 use super::summary;
@@ -141,7 +141,7 @@ impl<'a> Look<'a> {
     fn sample(&self) -> String {
         let bursts = count_of(self.now.bursts.unwrap_or(0), "burst");
         match self.now.sampled() {
-            Some(rate) => format!("{bursts}, a sample of {:.3}% of the run", 100.0 * rate.as_f64()),
+            Some(rate) => format!("{bursts}, a sample of {} of the run", sampled_share(rate.as_f64())),
             None => format!("{bursts}, nothing seen in them yet"),
         }
     }

@@ -33,6 +33,15 @@ pub fn share(share: f64) -> String {
     }
 }
 
+/// Formats the share of a run that is in a sample, however small, from 0 to 1: `2.345%`, `0.00013%`.
+pub fn sampled_share(share: f64) -> String {
+    let percent = share * 100.0;
+    let is_tiny = percent > 0.0 && percent < 0.01;
+    // Two digits that tell something.
+    let decimals = if is_tiny { (1.0 - percent.log10().floor()).min(12.0) as usize } else { 3 };
+    format!("{percent:.decimals$}%")
+}
+
 /// Formats an average: `12.4`, `1,234`.
 pub fn average(value: f64) -> String {
     if value < 1000.0 { format!("{value:.1}") } else { grouped(value.round() as u64) }
@@ -81,6 +90,12 @@ mod tests {
         let all = [(0, 7), (1, 100_000), (658, 1000), (99_999, 100_000), (7, 7), (1, 0)];
         let all = all.map(|(part, whole)| percent(part, whole));
         assert_eq!(all, ["0%", "<0.1%", "65.8%", ">99.9%", "100%", "0%"]);
+    }
+
+    #[test]
+    fn small_samples_have_two_digits() {
+        let all = [0.0, 0.000_001_34, 0.000_000_01, 0.0001, 0.023_456, 1.0].map(sampled_share);
+        assert_eq!(all, ["0.000%", "0.00013%", "0.0000010%", "0.010%", "2.346%", "100.000%"]);
     }
 
     #[test]

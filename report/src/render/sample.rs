@@ -2,7 +2,7 @@
 
 use wprof_profiler::{Profile, Rate, SkippedIn};
 
-use super::numbers::count_of;
+use super::numbers::{count_of, sampled_share};
 use crate::names;
 
 /// The number of bursts that suffice: shares are then rarely wrong by more than a tenth of the run.
@@ -14,7 +14,7 @@ const ENOUGH_FOR_PLACES: u64 = 10;
 
 /// Describes the size of a sample.
 pub fn size(rate: Rate) -> String {
-    format!("a sample of {:.3}% of the run", rate.as_f64() * 100.0)
+    format!("a sample of {} of the run", sampled_share(rate.as_f64()))
 }
 
 /// The smallest part of a run that is worth telling about if it is not in the sample.

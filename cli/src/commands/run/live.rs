@@ -94,8 +94,8 @@ impl Live {
 }
 
 impl LiveSnapshots {
-    /// Has a thread of the program hand over its profiles. `finish` makes those of a program with threads, whose profiles
-    /// are added up, the thread's own.
+    /// Has thread `number` of the program hand over its profiles, which `finish` completes: the engine does not know the
+    /// program's threads.
     ///
     /// # Errors
     /// Returns an error if the profile is not adaptive.
