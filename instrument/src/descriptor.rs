@@ -35,7 +35,7 @@ pub struct Descriptor {
 }
 
 /// The version of this crate, and of the description's format.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+6");
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+7");
 
 impl Descriptor {
     /// Serializes the contents of the section.

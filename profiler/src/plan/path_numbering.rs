@@ -187,8 +187,8 @@ struct Ends {
 }
 
 impl Ends {
-    /// Collects the back edges, the requested edges and, where too many paths lead on from a block, the edges with
-    /// the most paths.
+    /// Collects the back edges, the requested edges and, where too many paths lead on from a block, its edges with
+    /// several paths.
     fn new(cfg: &Cfg, search: &DepthFirst, limit: u64, ends_too: impl Fn(EdgeId) -> bool) -> Self {
         let is_back = |edge| search.is_back_edge(cfg, edge);
         let asked = |&edge: &EdgeId| ends_too(edge) && !is_back(edge) && cfg.edge(edge).to != cfg.exit();
@@ -207,7 +207,9 @@ impl Ends {
         }
     }
 
-    /// Cuts edges until at most `most` paths lead on from each block, or no cut helps; returns the number of paths.
+    /// Cuts all edges with several paths of each block from which more than `most` would lead on; returns the number of
+    /// paths. If only as many were cut as necessary, the blocks before would have too many again: there would be a cut at
+    /// each of them.
     fn cut(&mut self, cfg: &Cfg, search: &DepthFirst, most: u64) -> u64 {
         let mut ways = vec![1_u64; cfg.vertex_count()];
         for &block in search.reverse_postorder().iter().rev().filter(|&&block| block != cfg.exit()) {
@@ -218,17 +220,11 @@ impl Ends {
             let out = cfg.out_edges(block);
             let mut sum = out.iter().map(|&edge| on(&self.ends, edge)).fold(0, u64::saturating_add).max(1);
             if sum > most {
-                let mut widest = out.to_vec();
-                widest.sort_by_key(|&edge| std::cmp::Reverse(on(&self.ends, edge)));
-                for edge in widest {
-                    let shed = on(&self.ends, edge) - 1;
-                    if sum <= most || shed == 0 {
-                        break;
-                    }
-                    sum -= shed;
+                for &edge in out.iter().filter(|&&edge| on(&self.ends, edge) > 1).collect::<Vec<_>>() {
                     self.ends[edge.index()] = true;
                     self.cuts.push(edge);
                 }
+                sum = out.len().max(1) as u64;
             }
             ways[block.index()] = sum;
         }

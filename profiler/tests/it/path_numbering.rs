@@ -125,6 +125,23 @@ fn cuts_keep_the_limit_and_the_correspondence() {
     });
 }
 
+/// A path leads over as many branches as its number can tell apart: a cut is at every twentieth `if` or so, and not at each.
+#[test]
+fn paths_of_many_branches_in_a_row_are_cut_rarely() {
+    const BRANCHES: u32 = 500;
+    let diamond = |at: u32| [(at, at + 1), (at, at + 2), (at + 1, at + 3), (at + 2, at + 3)];
+    let edges: Vec<(u32, u32)> = (0..BRANCHES).flat_map(|number| diamond(3 * number)).collect();
+    let last = 3 * BRANCHES;
+    let cfg = Cfg::from_pairs(last + 1, &[&edges[..], &[(last, last + 1)]].concat()).unwrap();
+    let numbering = PathNumbering::new(&cfg);
+    assert!(numbering.paths() <= MAX_PATHS);
+    // Both ways of a branch are cut.
+    let cuts = numbering.cuts().len() as u32;
+    assert!((2 * BRANCHES / 32..2 * BRANCHES / 20).contains(&cuts), "{cuts} cuts");
+    let path = numbering.path(numbering.paths() / 2).expect("there are so many");
+    assert!(path.edges.len() >= 40, "{path:?}");
+}
+
 /// Figure 1 of Ammons, Ball & Larus 1997 (and of Ball & Larus 1996): A to F, its six paths in the order of their sums.
 #[test]
 fn the_paper_s_graph_has_its_six_paths() {

@@ -1,8 +1,9 @@
 //! The basic blocks that cost the most.
 
-use super::numbers::{grouped, percent};
+use super::numbers::grouped;
 use super::page::{Ink, plain, span};
 use super::place;
+use super::run_shares::RunShares;
 use super::table::{Side, Table};
 use super::view::View;
 
@@ -17,11 +18,12 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
         ("place", Side::Place),
         ("function", Side::Left),
     ]);
+    let shares = RunShares::new(view);
     for hot in view.profile.hottest_blocks(limit) {
         let found = view.profile.function(hot.function).and_then(|f| f.blocks.get(hot.block.index()));
         table.row(vec![
             plain(grouped(hot.ops)),
-            span(percent(hot.ops, view.ops), Ink::of_share(hot.ops, view.ops)),
+            shares.of(hot.function, hot.ops),
             plain(grouped(hot.count)),
             plain(hot.paths.map(grouped).unwrap_or_default()),
             plain(hot.block.to_string()),

@@ -1,8 +1,9 @@
 //! The loops that cost the most.
 
-use super::numbers::{average, grouped, percent};
+use super::numbers::{average, grouped};
 use super::page::{Ink, plain, span};
 use super::place;
+use super::run_shares::RunShares;
 use super::style::Style;
 use super::table::{Side, Table};
 use super::view::View;
@@ -18,6 +19,7 @@ pub fn table(view: &View<'_>, limit: usize, style: Style) -> Table {
         ("place", Side::Place),
         ("loop in", Side::Left),
     ]);
+    let shares = RunShares::new(view);
     for hot in view.profile.hottest_loops(limit) {
         let found = &hot.found;
         let blocks = view.profile.function(hot.function).map_or(&[][..], |function| &function.blocks);
@@ -25,7 +27,7 @@ pub fn table(view: &View<'_>, limit: usize, style: Style) -> Table {
         let depth = if style.is_wide { found.depth.to_string() } else { String::new() };
         table.row(vec![
             plain(grouped(found.ops)),
-            span(percent(found.ops, view.ops), Ink::of_share(found.ops, view.ops)),
+            shares.of(hot.function, found.ops),
             plain(found.entries.map(grouped).unwrap_or_default()),
             plain(found.average_trips().map(average).unwrap_or_default()),
             span(depth, Ink::Faint),

@@ -38,6 +38,7 @@ pub mod plan;
 pub mod predicted;
 pub mod report;
 pub mod residual;
+pub mod run_shares;
 pub mod runs;
 pub mod sample;
 pub mod style;

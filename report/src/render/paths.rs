@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use wprof_profiler::export::LineRow;
 use wprof_profiler::{HotPath, PathEnd};
 
-use super::numbers::{count_of, grouped, percent};
+use super::numbers::{count_of, grouped};
 use super::page::{Ink, Page, Span, plain, span};
 use super::path_lines::PathLines;
 use super::path_text;
+use super::run_shares::RunShares;
 use super::table::{Side, Table};
 use super::view::View;
 
@@ -22,13 +23,14 @@ const MOST: u64 = 90;
 #[derive(Debug)]
 pub struct Paths<'a> {
     view: View<'a>,
+    shares: RunShares<'a>,
     hottest: Vec<HotPath>,
 }
 
 impl<'a> Paths<'a> {
     /// Returns the paths of a profile; none if they were not counted.
     pub fn new(view: &View<'a>) -> Self {
-        Self { view: *view, hottest: view.profile.hottest_paths() }
+        Self { view: *view, shares: RunShares::new(view), hottest: view.profile.hottest_paths() }
     }
 
     /// Returns the hottest `limit` paths. Where several run the same lines, blocks tell them apart.
@@ -52,10 +54,9 @@ impl<'a> Paths<'a> {
         table
     }
 
-    /// Returns the instructions of a path, their share of all instructions, and the path's count.
+    /// Returns the instructions of a path, their share of the run, and the path's count.
     pub fn figures(&self, hot: &HotPath) -> [Span; 3] {
-        let share = span(percent(hot.ops, self.view.ops), Ink::of_share(hot.ops, self.view.ops));
-        [plain(grouped(hot.ops)), share, plain(grouped(hot.count))]
+        [plain(grouped(hot.ops)), self.shares.of(hot.function, hot.ops), plain(grouped(hot.count))]
     }
 
     /// Returns the function, and the path: by its source lines or, without debug information, by its blocks and their

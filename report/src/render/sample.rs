@@ -30,6 +30,7 @@ pub fn unseen(profile: &Profile) -> Option<String> {
         return None;
     }
     let percent = |share: f64| format!("{:.0}%", 100.0 * share);
+    let part = if unseen > 0.995 { "almost all".to_owned() } else { format!("about {}", percent(unseen)) };
     let mut functions: Vec<_> = skipped.functions.iter().filter(|of| of.ops > 0).collect();
     functions.sort_by_key(|of| std::cmp::Reverse(of.ops));
     let name = |of: &&SkippedIn| {
@@ -39,8 +40,8 @@ pub fn unseen(profile: &Profile) -> Option<String> {
     let named: Vec<String> = functions.iter().take(UNSEEN_FUNCTIONS).map(name).collect();
     let more = if functions.len() > UNSEEN_FUNCTIONS { " and others" } else { "" };
     Some(format!(
-        "no burst saw about {} of the run: {} skipped before their code was compiled, in {}{more}",
-        percent(unseen),
+        "no burst saw {} of the run: {} skipped before their code was compiled, in {}{more}",
+        part,
         match skipped.bursts {
             1 => "1 burst was".to_owned(),
             bursts => format!("{} were", count_of(bursts, "burst")),
@@ -71,8 +72,20 @@ pub fn without_samples(profile: &Profile) -> (u64, String) {
     (profile.code.compiled, format!(" of {functions} ran{what}"))
 }
 
+/// Returns why loops and paths are not shown of a sample: there are too few bursts, or they could not see most of the run.
+pub fn why_no_places(profile: &Profile) -> Option<&'static str> {
+    let (bursts, rate) = profile.bursts.zip(profile.sampled())?;
+    match () {
+        () if is_too_small_for_places(bursts, rate) => Some("too few bursts to show loops and paths"),
+        () if !profile.saw_enough() => {
+            Some("bursts saw less than half of the run, too little to show loops and paths")
+        }
+        () => None,
+    }
+}
+
 /// Reports whether a sample has too few bursts for loops and paths, unless the bursts are most of the run.
-pub fn is_too_small_for_places(bursts: u64, rate: Rate) -> bool {
+fn is_too_small_for_places(bursts: u64, rate: Rate) -> bool {
     bursts < ENOUGH_FOR_PLACES && rate.as_f64() < 0.5
 }
 
@@ -121,7 +134,7 @@ mod tests {
         let skipped = Some(SkippedBursts { bursts: 7, functions });
         let text = unseen(&Profile { skipped, ..Profile::default() }).expect("all of it is unseen");
         let told =
-            "no burst saw about 100% of the run: 7 bursts were skipped before their code was compiled, in";
+            "no burst saw almost all of the run: 7 bursts were skipped before their code was compiled, in";
         assert!(text.starts_with(told), "{text}");
         assert!(text.ends_with(" (75%), parse (25%)"), "{text}");
         assert_eq!(unseen(&Profile::default()), None);

@@ -61,12 +61,11 @@ pub fn write(page: &mut Page, view: &View<'_>, title: &str) {
     write_tables(page, &[functions]);
     functions::write_unseen(page, view);
     write_tables(page, &[lines::table(view, FUNCTIONS)]);
-    let sample = view.profile.bursts.zip(view.sampled());
-    match sample.is_some_and(|(bursts, rate)| sample::is_too_small_for_places(bursts, rate)) {
-        false => write_places(page, view),
-        true => {
+    match sample::why_no_places(view.profile) {
+        None => write_places(page, view),
+        Some(why) => {
             page.gap();
-            write_detail(page, "too few bursts to show loops and paths");
+            write_detail(page, why);
         }
     }
     write_tables(page, &[counters::table(view.profile), events::table(&view.profile.events)]);
@@ -136,7 +135,8 @@ fn totals(view: &View<'_>) -> (u64, String) {
     if profile.functions.is_empty() && profile.code.compiled > 0 {
         return sample::without_samples(profile);
     }
-    (view.ops, instructions(profile))
+    let text = instructions(profile);
+    (view.ops, if view.ops == 1 { text.replacen(" instructions", " instruction", 1) } else { text })
 }
 
 fn instructions(profile: &Profile) -> String {

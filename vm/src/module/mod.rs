@@ -575,7 +575,11 @@ pub(crate) fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
         let message = "neither a binary module, which begins with the bytes 00 61 73 6d, nor the text of one";
         return Err(Error::new(ErrorKind::Module, message));
     }
-    let bytes = wat::parse_bytes(&bytes).map_err(|e| Error::with_source(ErrorKind::Module, Box::new(e)))?;
+    let bytes = wat::parse_bytes(&bytes).map_err(|mut error| {
+        // Whoever read the file says which one it is.
+        error.set_path("text");
+        Error::with_source(ErrorKind::Module, Box::new(error))
+    })?;
     Ok(bytes.into_owned().into())
 }
 

@@ -26,6 +26,19 @@ use crate::{Error, ErrorKind, MemoryType, Result, StoreLimits};
 
 /// Bytes per wasm page.
 pub const WASM_PAGE: u64 = 1 << 16;
+
+/// Returns the bytes of a memory that begins with so many pages.
+///
+/// # Errors
+/// Returns an error if these are more than `limit` bytes.
+pub fn minimum_within(pages: u64, limit: u64) -> Result<u64> {
+    pages.checked_mul(WASM_PAGE).filter(|&bytes| bytes <= limit).ok_or_else(|| {
+        let kibibytes = u128::from(pages) * u128::from(WASM_PAGE >> 10);
+        let message =
+            format!("a memory of {pages} pages ({kibibytes} KiB) is above the limit of {limit} bytes");
+        Error::new(ErrorKind::Limit, message)
+    })
+}
 /// How often a memory may receive pages from a file, or ask for large pages. Each time adds mappings, of which a
 /// process has 65,530.
 const MOST_SPLIT: u32 = 16;
@@ -83,11 +96,7 @@ impl LinearMemory {
     ) -> Result<LinearMemory> {
         let limit =
             ty.maximum.map_or(u64::MAX, |m| m.saturating_mul(WASM_PAGE)).min(limits.memory_bytes(ty.is_64));
-        let minimum = ty.minimum.checked_mul(WASM_PAGE).filter(|&m| m <= limit).ok_or_else(|| {
-            let message =
-                format!("memory of {} pages is above the limit of {}", ty.minimum, limit / WASM_PAGE);
-            Error::new(ErrorKind::Limit, message)
-        })?;
+        let minimum = minimum_within(ty.minimum, limit)?;
         let is_static = !ty.is_64 && style.is_static();
         let reservation = match ty.is_64 {
             false => style.reservation.max(minimum),

@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use wprof_jit::compile::MemoryStyle;
 
 use super::mapping::Mapping;
-use super::private_memory::WASM_PAGE;
+use super::private_memory::{WASM_PAGE, minimum_within};
 use crate::runtime::instances::abi::VmMemory;
 use crate::runtime::interruption::parking::Parking;
 use crate::{Error, ErrorKind, MemoryType, Result, StoreLimits};
@@ -73,12 +73,7 @@ impl SharedData {
             Error::new(ErrorKind::Limit, "a shared memory needs a maximum: give MemoryType one")
         })?;
         let limit = maximum.saturating_mul(WASM_PAGE).min(limits.memory_bytes(ty.is_64));
-        let minimum =
-            ty.minimum.checked_mul(WASM_PAGE).filter(|&minimum| minimum <= limit).ok_or_else(|| {
-                let message =
-                    format!("memory of {} pages is above the limit of {}", ty.minimum, limit / WASM_PAGE);
-                Error::new(ErrorKind::Limit, message)
-            })?;
+        let minimum = minimum_within(ty.minimum, limit)?;
         let reservation = if ty.is_64 { limit } else { style.reservation.max(limit) };
         let failed = |e: std::io::Error| Error::system("no address space for a shared memory", e);
         let mapping = Mapping::reserve(reservation.saturating_add(style.guard)).map_err(failed)?;
