@@ -3,7 +3,7 @@
 //! Input: a function, and its checked headers. Output: those of their loops whose only exit is a test of a local and a
 //! bound at their end ([`Countdown`]), except unrolled ones. Their code counts the checks of up to [`ROUNDS`] rounds at
 //! once, and runs these rounds with a test that replaces the loop's own: see `translate/strip.rs`. So a round costs
-//! nothing. Excluded are loops around others and those of long rounds, beside which a check costs little. Loops with calls
+//! nothing. Excluded are loops around others and those of long rounds only, beside which a check costs little. Loops with calls
 //! are excluded: beside a call a check costs little; the time of its callees belongs to the
 //! check before them, so that callers of expensive functions are seen as often as they run; and recursions make few
 //! rounds in each frame. A loop with another exit may make one round each time it is entered; then the computation in
@@ -11,7 +11,7 @@
 //! Source: strip mining, as in Allen & Kennedy, *Optimizing Compilers for Modern Architectures*, 2001, 2.1; as used for
 //! checks: the safepoints of HotSpot's counted loops.
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use wasmparser::BinaryReaderError;
 use wprof_profiler::{BlockId, Loop, LoopId};
 
@@ -23,7 +23,7 @@ use crate::module::ModuleInfo;
 /// the work done once for all of them is a small part of even the shortest rounds.
 pub const ROUNDS: u32 = 64;
 
-/// The maximum number of instructions of a round. A check costs two instructions of the machine in each round; what is
+/// The maximum number of instructions of a loop's shortest round. A check costs two instructions of the machine in each round; what is
 /// computed in advance costs a dozen, and registers, each time the loop is entered, which may be for few rounds: beside
 /// longer rounds a check costs little, and that costs more. Rounds of up to 80 instructions are mostly unrolled.
 const MOST_OPS: u32 = 96;
@@ -59,7 +59,10 @@ impl Strip {
         for &header in headers.iter().filter(|&header| !unrolled.contains(header)) {
             let Some(id) = loops.headed_by(BlockId(header)) else { continue };
             let Some(latch) = only_exit(cfg, id, loops.get(id)) else { continue };
-            if !loops.is_innermost(id) || ops(cfg, id) > MOST_OPS || has_calls(info, cfg, id)? {
+            if !loops.is_innermost(id) || least_ops(cfg, id, header, latch) > MOST_OPS {
+                continue;
+            }
+            if has_calls(info, cfg, id)? {
                 continue;
             }
             let countdown = trips.countdown(id, BlockId(latch))?;
@@ -70,10 +73,25 @@ impl Strip {
     }
 }
 
-/// Returns the number of instructions of a loop.
-fn ops(cfg: &Cfg, id: LoopId) -> u32 {
-    let blocks = cfg.loops().blocks(id).iter().map(|block| cfg.blocks[block.index()].ops);
-    blocks.fold(0, u32::saturating_add)
+/// Returns the number of instructions of the shortest round of an innermost loop.
+fn least_ops(cfg: &Cfg, id: LoopId, header: u32, latch: u32) -> u32 {
+    let blocks = cfg.loops().blocks(id);
+    let mut least: HashMap<u32, u32> = HashMap::from([(header, 0)]);
+    // In such a loop only the back edge leads to an earlier block.
+    for block in blocks.iter().map(|block| block.0) {
+        let Some(before) = least.get(&block).copied() else { continue };
+        let so_far = before.saturating_add(cfg.blocks[block as usize].ops);
+        least.insert(block, so_far);
+        for edge in &cfg.blocks[block as usize].edges {
+            if let Target::Block(to) = edge.target
+                && to > block
+            {
+                let known = least.entry(to).or_insert(so_far);
+                *known = so_far.min(*known);
+            }
+        }
+    }
+    least.get(&latch).copied().unwrap_or(u32::MAX)
 }
 
 fn has_calls(info: &ModuleInfo, cfg: &Cfg, id: LoopId) -> Result<bool, BinaryReaderError> {
@@ -136,6 +154,9 @@ mod tests {
         let body = |times: usize| "(drop (i32.const 0))".repeat(times);
         assert_eq!(strips(&body(40)), 1);
         assert_eq!(strips(&body(50)), 0);
+        // The shortest round counts.
+        let rare = format!("(if (i32.and (local.get $n) (i32.const 7)) (then {}))", body(50));
+        assert_eq!(strips(&rare), 1);
         // Of a nest only the innermost loop is a strip.
         let inner = "(local.set $m (i32.const 9)) (loop $k
             (br_if $k (local.tee $m (i32.sub (local.get $m) (i32.const 1)))))";
