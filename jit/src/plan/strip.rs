@@ -3,15 +3,14 @@
 //! Input: a function, and its checked headers. Output: those of their loops whose only exit is a test of a local and a
 //! bound at their end ([`Countdown`]), except unrolled ones. Their code counts the checks of up to [`ROUNDS`] rounds at
 //! once, and runs these rounds with a test that replaces the loop's own: see `translate/strip.rs`. So a round costs
-//! nothing. Excluded are loops around others and those of long rounds only, beside which a check costs little. Loops with calls
-//! are excluded: beside a call a check costs little; the time of its callees belongs to the
+//! nothing. Loops with calls are excluded: beside a call a check costs little; the time of its callees belongs to the
 //! check before them, so that callers of expensive functions are seen as often as they run; and recursions make few
 //! rounds in each frame. A loop with another exit may make one round each time it is entered; then the computation in
 //! advance costs more than the checks, and rounds that never run would be counted.
 //! Source: strip mining, as in Allen & Kennedy, *Optimizing Compilers for Modern Architectures*, 2001, 2.1; as used for
 //! checks: the safepoints of HotSpot's counted loops.
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 use wasmparser::BinaryReaderError;
 use wprof_profiler::{BlockId, Loop, LoopId};
 
@@ -22,11 +21,6 @@ use crate::module::ModuleInfo;
 /// The maximum number of rounds between two checks of a loop: small enough that a check comes soon, large enough that
 /// the work done once for all of them is a small part of even the shortest rounds.
 pub const ROUNDS: u32 = 64;
-
-/// The maximum number of instructions of a loop's shortest round. A check costs two instructions of the machine in each round; what is
-/// computed in advance costs a dozen, and registers, each time the loop is entered, which may be for few rounds: beside
-/// longer rounds a check costs little, and that costs more. Rounds of up to 80 instructions are mostly unrolled.
-const MOST_OPS: u32 = 96;
 
 /// The maximum number of vectors between two checks of a loop that is vectorised: in front of each strip some sixty
 /// instructions test whether its ranges of memory overlap, which 64 vectors do not hide.
@@ -59,9 +53,6 @@ impl Strip {
         for &header in headers.iter().filter(|&header| !unrolled.contains(header)) {
             let Some(id) = loops.headed_by(BlockId(header)) else { continue };
             let Some(latch) = only_exit(cfg, id, loops.get(id)) else { continue };
-            if !loops.is_innermost(id) || least_ops(cfg, id, header, latch) > MOST_OPS {
-                continue;
-            }
             if has_calls(info, cfg, id)? {
                 continue;
             }
@@ -71,27 +62,6 @@ impl Strip {
         }
         Ok(all)
     }
-}
-
-/// Returns the number of instructions of the shortest round of an innermost loop.
-fn least_ops(cfg: &Cfg, id: LoopId, header: u32, latch: u32) -> u32 {
-    let blocks = cfg.loops().blocks(id);
-    let mut least: HashMap<u32, u32> = HashMap::from([(header, 0)]);
-    // In such a loop only the back edge leads to an earlier block.
-    for block in blocks.iter().map(|block| block.0) {
-        let Some(before) = least.get(&block).copied() else { continue };
-        let so_far = before.saturating_add(cfg.blocks[block as usize].ops);
-        least.insert(block, so_far);
-        for edge in &cfg.blocks[block as usize].edges {
-            if let Target::Block(to) = edge.target
-                && to > block
-            {
-                let known = least.entry(to).or_insert(so_far);
-                *known = so_far.min(*known);
-            }
-        }
-    }
-    least.get(&latch).copied().unwrap_or(u32::MAX)
 }
 
 fn has_calls(info: &ModuleInfo, cfg: &Cfg, id: LoopId) -> Result<bool, BinaryReaderError> {
@@ -133,7 +103,7 @@ mod tests {
 
     fn strips(body: &str) -> usize {
         let text = format!(
-            "(module (func) (func (param $n i32) (local $m i32) (loop $l {body}
+            "(module (func) (func (param $n i32) (loop $l {body}
                 (br_if $l (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))"
         );
         let bytes: Arc<[u8]> = wat::parse_str(text).expect("valid text").into();
@@ -147,21 +117,6 @@ mod tests {
     fn loops_with_calls_are_checked_in_each_round() {
         assert_eq!(strips("(drop (i32.const 0))"), 1);
         assert_eq!(strips("(call 0)"), 0);
-    }
-
-    #[test]
-    fn loops_of_long_rounds_are_checked_in_each() {
-        let body = |times: usize| "(drop (i32.const 0))".repeat(times);
-        assert_eq!(strips(&body(40)), 1);
-        assert_eq!(strips(&body(50)), 0);
-        // The shortest round counts.
-        let rare = format!("(if (i32.and (local.get $n) (i32.const 7)) (then {}))", body(50));
-        assert_eq!(strips(&rare), 1);
-        // Of a nest only the innermost loop is a strip.
-        let inner = "(local.set $m (i32.const 9)) (loop $k
-            (br_if $k (local.tee $m (i32.sub (local.get $m) (i32.const 1)))))";
-        assert_eq!(strips(inner), 1);
-        assert_eq!(strips(&format!("{inner} {inner}")), 2);
     }
 
     /// `vm/tests/code/strips.rs` counts rounds of loops like this one.
@@ -180,6 +135,6 @@ mod tests {
             let plan = FunctionPlan::new(&info, 0, &collection, 0).expect("within limits");
             (plan.loops.len(), plan.strips.len())
         };
-        assert_eq!([planned(5), planned(40), planned(60)], [(1, 0), (0, 1), (0, 0)]);
+        assert_eq!([planned(5), planned(40)], [(1, 0), (0, 1)]);
     }
 }

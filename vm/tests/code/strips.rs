@@ -28,8 +28,9 @@ const WAYS: [Way; 14] = [
     ("i32", -2, "ge_u"),
 ];
 
-/// Returns code of six instructions for each time, with a local `$x`: with 81 to 96 an iteration is too long for its loop to
-/// be unrolled, but not for a strip, as the test `loops_that_are_too_long_to_be_unrolled_are_strips` in `jit/src/plan/strip.rs` says.
+/// Returns code of six instructions for each time, with a local `$x`: with more than 80 in all an iteration is too long for
+/// its loop to be unrolled, which then is a strip: see `loops_that_are_too_long_to_be_unrolled_are_strips` in
+/// `jit/src/plan/strip.rs`.
 fn long(times: usize) -> String {
     "(local.set $x (i32.add (i32.mul (local.get $x) (i32.const 3)) (i32.const 1)))".repeat(times)
 }
