@@ -212,17 +212,20 @@ impl ModuleOption {
     }
 
     fn of(&self, ran: Ran<'_>, program: &str, record: &Path) -> Result<Option<Module>> {
-        let load = |path: &Path| checked(ran, path, MISSING).map(|(module, _)| module);
         match &self.module {
-            Some(path) => load(path).map(Some),
-            None => Ok(load(&locate(program, record)).ok()),
+            Some(path) => checked(ran, path, MISSING).map(|(module, _)| Some(module)),
+            None => Ok(found(ran, program, record)),
         }
     }
 }
 
 /// Loads the module of a profile if it can be found without asking.
 pub fn beside(profile: &Profile, profile_path: &Path) -> Option<Module> {
-    checked(Ran::of(profile), &locate(&profile.program, profile_path), MISSING).ok().map(|(module, _)| module)
+    found(Ran::of(profile), &profile.program, profile_path)
+}
+
+fn found(ran: Ran<'_>, program: &str, record: &Path) -> Option<Module> {
+    checked(ran, &locate(program, record), MISSING).ok().map(|(module, _)| module)
 }
 
 /// Returns the path of a record's module: where it was when it ran, or else beside the record.

@@ -104,19 +104,20 @@ fn print_row(program: &str, method: &str, row: &Row) {
         (bits + method.counts.bits, predicates + method.counts.predicates)
     });
     let each = |value: Option<f64>| value.map_or("-".to_string(), |value| format!("{value:.2}"));
+    let exactly = |value: Option<f64>| value.map_or("-".to_string(), |value| format!("{value:.3}"));
     let bits = (sums.1 > 0).then(|| sums.0 as f64 / sums.1 as f64);
     println!(
         "| {program} | {method} | {} | {} | {} | {} | {:.2} ({:.2}–{:.2}) | {:.2} | {:.1} | {} | {:.1} | {:.2} |",
         each(bits),
         each(stats.stream_bytes_per_1000_blocks()),
         each(stats.stored_bytes_per_1000_blocks()),
-        stats.stored_bits_per_predicate().map_or("-".to_string(), |bits| format!("{bits:.3}")),
+        exactly(stats.stored_bits_per_predicate()),
         wall.median,
         wall.min,
         wall.max,
         cpu.median,
         speed / 1e6,
-        packed.bits_per_branch().map_or("-".to_string(), |bits| format!("{bits:.3}")),
+        exactly(packed.bits_per_branch()),
         packed.branches as f64 / pack_time / 1e6,
         packed.bits as f64 / 8.0 / pack_time / 1e6
     );

@@ -75,13 +75,11 @@ pub fn without_samples(profile: &Profile) -> (u64, String) {
 /// Returns why loops and paths are not shown of a sample: there are too few bursts, or they could not see most of the run.
 pub fn why_no_places(profile: &Profile) -> Option<&'static str> {
     let (bursts, rate) = profile.bursts.zip(profile.sampled())?;
-    match () {
-        () if is_too_small_for_places(bursts, rate) => Some("too few bursts to show loops and paths"),
-        () if !profile.saw_enough() => {
-            Some("bursts saw less than half of the run, too little to show loops and paths")
-        }
-        () => None,
+    if is_too_small_for_places(bursts, rate) {
+        return Some("too few bursts to show loops and paths");
     }
+    let saw_little = "bursts saw less than half of the run, too little to show loops and paths";
+    (!profile.saw_enough()).then_some(saw_little)
 }
 
 /// Reports whether a sample has too few bursts for loops and paths, unless the bursts are most of the run.

@@ -135,23 +135,23 @@ fn totals(view: &View<'_>) -> (u64, String) {
     if profile.functions.is_empty() && profile.code.compiled > 0 {
         return sample::without_samples(profile);
     }
-    let text = instructions(profile);
-    (view.ops, if view.ops == 1 { text.replacen(" instructions", " instruction", 1) } else { text })
+    (view.ops, instructions(profile, if view.ops == 1 { "instruction" } else { "instructions" }))
 }
 
-fn instructions(profile: &Profile) -> String {
+/// Says what is known of the instructions of a profile, which are called `noun`.
+fn instructions(profile: &Profile, noun: &str) -> String {
     if let Some(rate) = profile.sampled() {
-        return format!(" instructions seen in bursts: {}", sample::size(rate));
+        return format!(" {noun} seen in bursts: {}", sample::size(rate));
     }
     let are_all = |kind| profile.functions.iter().all(|function| function.kind == kind);
     if !profile.functions.is_empty() && are_all(FigureKind::Selected) {
-        return " instructions on paths that no test ran; nothing else is in this profile".to_owned();
+        return format!(" {noun} on paths that no test ran; nothing else is in this profile");
     }
     if !are_all(FigureKind::Exact) {
-        return " instructions, added up from runs that were counted in different ways".to_owned();
+        return format!(" {noun}, added up from runs that were counted in different ways");
     }
     let ran = profile.functions.iter().filter(|function| function.calls() > 0).count() as u64;
     let calls = count_of(profile.calls(), "call");
     let functions = count_of(profile.code.functions, "function");
-    format!(" instructions in {calls}; {} of {functions} ran", grouped(ran))
+    format!(" {noun} in {calls}; {} of {functions} ran", grouped(ran))
 }

@@ -138,7 +138,9 @@ const SWITCH: &str = "(module
 fn rounds_that_begin_in_another_copy_of_the_header_do_not_run_past_the_end() -> Outcome {
     let mut config = adaptive(BurstLengths::new(200, 50), Strategy::Tiered);
     config.promote_after(20).reoptimization(Some(Policy::default()));
-    for config in [&config, &adaptive(BurstLengths::new(1_000_000, 10), Strategy::Optimized)] {
+    let mut eager = adaptive(BurstLengths::new(20, 30), Strategy::Tiered);
+    eager.reoptimization(Some(Policy::eager()));
+    for config in [&config, &eager, &adaptive(BurstLengths::new(1_000_000, 10), Strategy::Optimized)] {
         let engine = Engine::new(config)?;
         let module = Module::new(&engine, SWITCH)?;
         let mut store = Store::new(&engine, ());

@@ -11,7 +11,7 @@ use wprof::wasi::WasiCtx;
 use wprof::{
     Error, ErrorKind, GcStatistics, Instance, Linker, Module, Stop, Store, TraceSummary, WasmCoreDump,
 };
-use wprof_profiler::{Bursts, Ending, Profile, ThreadProfile};
+use wprof_profiler::{Bursts, Ending, Profile};
 
 use super::args::ProgramArgs;
 use super::collect::Counted;
@@ -21,7 +21,7 @@ use super::live::{Following, Live};
 use super::renewal::Renewal;
 use super::threads::{self, ProgramThreads};
 use super::traced::{ThreadTrace, TraceTarget};
-use super::{component, ending, host, invoke, nanoseconds, stubs};
+use super::{component, ending, host, invoke, stubs};
 use crate::commands::serve::{Requests, Server};
 use crate::modules::failure;
 
@@ -206,8 +206,7 @@ fn follow(
     let finish = move |profile: &mut Profile| {
         if has_threads {
             let cpu = threads::cpu_time().saturating_sub(begin);
-            profile.threads =
-                vec![ThreadProfile::new(threads::MAIN.cast_unsigned(), nanoseconds(cpu), profile)];
+            profile.threads = vec![threads::row(threads::MAIN, cpu, profile)];
         }
     };
     snapshots.follow(store, module, threads::MAIN, finish).map_err(failure)?;
@@ -326,8 +325,7 @@ impl Running<'_> {
         let collected = store.gc_statistics().cloned();
         let CoreProfiles { main: mut profile, others } = counted;
         if let Some(profile) = profile.as_mut().filter(|_| has_threads) {
-            profile.threads =
-                vec![ThreadProfile::new(threads::MAIN.cast_unsigned(), nanoseconds(cpu), profile)];
+            profile.threads = vec![threads::row(threads::MAIN, cpu, profile)];
             others_ended.profile.iter().try_for_each(|other| profile.merge(other))?;
         }
         Ok(Outcome {

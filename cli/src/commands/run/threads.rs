@@ -262,7 +262,8 @@ impl Shared {
         }
         let targets = self.begin_to_record(store, number)?;
         if let Some(live) = self.live.get() {
-            let finish = move |profile: &mut Profile| profile.threads = vec![row(number, profile)];
+            let finish =
+                move |profile: &mut Profile| profile.threads = vec![row(number, cpu_time(), profile)];
             live.follow(store, &self.module, number, finish)?;
         }
         let instance = linker.instantiate(&mut *store, &self.module)?;
@@ -274,7 +275,7 @@ impl Shared {
         }
         if self.has_profile {
             let mut profile = instance.profile(&*store)?;
-            profile.threads = vec![row(number, &profile)];
+            profile.threads = vec![row(number, cpu_time(), &profile)];
             self.live.get().into_iter().for_each(|live| live.end(number, profile.clone()));
             self.state().ended.add(profile).map_err(Error::msg)?;
         }
@@ -336,9 +337,9 @@ impl Shared {
     }
 }
 
-/// Returns what the thread that calls this did so far, by its profile.
-fn row(number: i32, profile: &Profile) -> ThreadProfile {
-    ThreadProfile::new(number.cast_unsigned(), nanoseconds(cpu_time()), profile)
+/// Returns what thread `number` did, by its processor time and its profile.
+pub fn row(number: i32, cpu: Duration, profile: &Profile) -> ThreadProfile {
+    ThreadProfile::new(number.cast_unsigned(), nanoseconds(cpu), profile)
 }
 
 /// Returns the processor time of this thread.

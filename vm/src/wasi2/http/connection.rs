@@ -5,13 +5,8 @@ use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-#[cfg(feature = "https")]
 use super::tls::Tls;
 use super::values::ErrorCode;
-
-/// The encryption of a build without the feature `https`: there is none.
-#[cfg(not(feature = "https"))]
-enum Tls {}
 
 /// A connection; clones are the same one.
 #[derive(Clone)]
@@ -29,7 +24,7 @@ impl Connection {
     pub fn open(authority: &str, is_https: bool, time: Duration) -> Result<Connection, ErrorCode> {
         let (host, port) = parts(authority, if is_https { 443 } else { 80 });
         let socket = Arc::new(connect((host, port), time)?);
-        let tls = is_https.then(|| encrypted(host, &socket, time)).transpose()?;
+        let tls = is_https.then(|| Tls::begin(host, &socket, time)).transpose()?;
         Ok(Connection { socket, tls: tls.map(Arc::new) })
     }
 
@@ -56,24 +51,11 @@ impl Connection {
     }
 }
 
-#[cfg(feature = "https")]
-fn encrypted(host: &str, socket: &TcpStream, time: Duration) -> Result<Tls, ErrorCode> {
-    Tls::begin(host, socket, time)
-}
-
-#[cfg(not(feature = "https"))]
-fn encrypted(_: &str, _: &TcpStream, _: Duration) -> Result<Tls, ErrorCode> {
-    Err(ErrorCode::TlsProtocolError)
-}
-
 impl Read for Connection {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         match self.tls.as_deref() {
             None => (&*self.socket).read(to),
-            #[cfg(feature = "https")]
             Some(tls) => tls.read(&self.socket, to),
-            #[cfg(not(feature = "https"))]
-            Some(tls) => match *tls {},
         }
     }
 }
@@ -82,10 +64,7 @@ impl Write for Connection {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.tls.as_deref() {
             None => (&*self.socket).write(bytes),
-            #[cfg(feature = "https")]
             Some(tls) => tls.write(&self.socket, bytes),
-            #[cfg(not(feature = "https"))]
-            Some(tls) => match *tls {},
         }
     }
 

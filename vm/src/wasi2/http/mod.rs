@@ -17,7 +17,7 @@ mod message;
 mod outbox;
 mod outgoing;
 mod serving;
-#[cfg(feature = "https")]
+#[cfg_attr(not(feature = "https"), path = "no_tls.rs")]
 mod tls;
 mod values;
 mod wire;
