@@ -22,6 +22,9 @@ const MODULE: &str = "wasm:js-string";
 /// Maximum number of code units of a string, the same as in V8.
 const MAX_UNITS: usize = (1 << 29) - 24;
 
+/// Bytes that a store has for each string beside the string: its counts, and its slot in tables that are half full.
+const BESIDE: usize = 80;
+
 /// A JavaScript string: a sequence of UTF-16 code units.
 pub struct JsString {
     units: Box<[u16]>,
@@ -240,7 +243,7 @@ fn string_of<T>(caller: &mut Caller<'_, T>, len: usize, units: impl FnOnce() -> 
     if len > MAX_UNITS {
         return Err(Trap::GcOutOfMemory.into());
     }
-    let bytes = (size_of::<JsString>() + 2 * len) as u64;
+    let bytes = (size_of::<JsString>() + BESIDE + 2 * len) as u64;
     // A collection needs no further roots: the arguments that the caller passed are host values already.
     let charge = caller.as_context_mut().0.opaque.charge(bytes, &[])?;
     let string = JsString { units: units(), _charge: Some(charge) };

@@ -93,12 +93,14 @@ impl<'a> Lift<'a> {
                 self.list(element, at, length)?
             }
             TypeKind::Record(_) | TypeKind::Tuple(_) => {
+                self.charge(Val::bytes_beside(ty, 0))?;
                 let fields = ty.fields().map(|(_, ty)| self.flat(ty, values)).collect::<Result<_>>()?;
                 Val::of_fields(ty, fields)
             }
             TypeKind::Variant(_) | TypeKind::Enum(_) | TypeKind::Option(_) | TypeKind::Result { .. } => {
                 let number = next() as u32;
                 let held = case(ty, number)?;
+                self.charge(Val::bytes_beside(ty, number as usize))?;
                 // All cases have as many core values as the largest.
                 let mut rest = values.first(ty.flat().len() - 1);
                 let held = held.map(|ty| self.flat(ty, &mut rest)).transpose()?;
@@ -122,6 +124,7 @@ impl<'a> Lift<'a> {
                 self.list(element, at, length)?
             }
             TypeKind::Record(_) | TypeKind::Tuple(_) => {
+                self.charge(Val::bytes_beside(ty, 0))?;
                 let field = |(offset, ty)| self.load(ty, at + u64::from(offset));
                 let fields = ty.fields().map(field).collect::<Result<_>>()?;
                 Val::of_fields(ty, fields)
@@ -130,6 +133,7 @@ impl<'a> Lift<'a> {
                 let (size, held_at) = ty.case_layout();
                 let number = self.integer(at, size)? as u32;
                 let held = case(ty, number)?;
+                self.charge(Val::bytes_beside(ty, number as usize))?;
                 let held = held.map(|ty| self.load(ty, at + u64::from(held_at))).transpose()?;
                 Val::of_case(ty, number as usize, held)
             }
@@ -159,7 +163,7 @@ impl<'a> Lift<'a> {
                 Val::Char(char::from_u32(bits as u32).ok_or_else(invalid)?)
             }
             TypeKind::Flags(names) => {
-                self.charge(names.len() * size_of::<String>())?;
+                self.charge(Val::bytes_beside(ty, 0))?;
                 Val::of_bits(bits as u32, names)
             }
             TypeKind::Own(resource) => self.own(bits as u32, *resource)?,
@@ -169,6 +173,7 @@ impl<'a> Lift<'a> {
     }
 
     fn own(&mut self, handle: u32, resource: u32) -> Result<Val> {
+        self.charge(ResourceAny::BYTES)?;
         let rep = self.own_rep(handle, resource)?;
         let home = Some((self.state.clone(), resource));
         Ok(Val::Resource(ResourceAny::new(self.state.resources[resource as usize].clone(), rep, true, home)))
@@ -189,6 +194,7 @@ impl<'a> Lift<'a> {
     }
 
     fn borrow(&mut self, handle: u32, resource: u32) -> Result<Val> {
+        self.charge(ResourceAny::BYTES)?;
         let rep = self.borrow_rep(handle, resource)?;
         let lent = ResourceAny::new(self.state.resources[resource as usize].clone(), rep, false, None);
         self.loans.borrowed.push(lent.clone());

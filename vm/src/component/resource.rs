@@ -73,6 +73,9 @@ struct Use {
 }
 
 impl ResourceAny {
+    /// Bytes of host memory that one takes beside itself, with the counts of its clones.
+    pub(super) const BYTES: usize = size_of::<Shared>() + 2 * size_of::<usize>();
+
     /// Creates a host resource, represented by a number that the host interprets.
     pub fn host(ty: &ResourceType, rep: u32) -> ResourceAny {
         ResourceAny::new(ty.clone(), rep, true, None)

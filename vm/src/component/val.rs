@@ -102,6 +102,23 @@ impl Val {
         found.ok_or_else(|| mismatch(self.name(), ty))
     }
 
+    /// Returns the bytes of host memory that a value of a type takes beside its own [`Val`] and what its parts hold:
+    /// names, boxes and lists of parts. `number` is that of the case, if the type has cases.
+    pub(super) fn bytes_beside(ty: &Type, number: usize) -> usize {
+        match ty.kind() {
+            TypeKind::Record(fields) => {
+                fields.iter().map(|(name, _)| size_of::<(String, Val)>() + name.len()).sum()
+            }
+            TypeKind::Tuple(types) => types.len() * size_of::<Val>(),
+            TypeKind::Variant(cases) => size_of::<Val>() + cases[number].0.len(),
+            TypeKind::Enum(names) => names[number].len(),
+            TypeKind::Option(_) | TypeKind::Result { .. } => size_of::<Val>(),
+            TypeKind::Flags(names) => names.iter().map(|name| size_of::<String>() + name.len()).sum(),
+            TypeKind::Own(_) | TypeKind::Borrow(_) => ResourceAny::BYTES,
+            _ => 0,
+        }
+    }
+
     /// Returns the value of a type for a case and its payload.
     pub(super) fn of_case(ty: &Type, number: usize, held: Option<Val>) -> Val {
         let held = held.map(Box::new);

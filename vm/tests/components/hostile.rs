@@ -124,6 +124,35 @@ fn huge_lists_reach_a_limit() -> Outcome {
     Ok(())
 }
 
+/// Each element takes a byte or some of the component's memory, and names, boxes and fields of the host's.
+#[test]
+fn names_and_fields_of_elements_reach_a_limit() -> Outcome {
+    let name = |number: usize| format!("\"{}{number}\"", "a".repeat(10_000));
+    let flags: Vec<String> = (0..32).map(name).collect();
+    let bools = (0..100).map(|number| format!("(field \"f{number}\" bool)")).collect::<Vec<_>>();
+    let types = [
+        (format!("(enum {})", name(0)), 60_000),
+        (format!("(variant (case {} bool))", name(0)), 60_000),
+        (format!("(flags {})", flags.join(" ")), 2_000),
+        (format!("(record {})", bools.join(" ")), 60_000),
+        (format!("(tuple {})", "bool ".repeat(100)), 100_000),
+    ];
+    for (ty, length) in types {
+        let core = format!(
+            r#"(func (export "run") (result i32)
+                (drop (memory.grow (i32.const 256)))
+                (i32.store (i32.const 16) (i32.const 64))
+                (i32.store (i32.const 20) (i32.const {length}))
+                (i32.const 16))"#
+        );
+        let types = format!("(type $plain {ty}) (export $t \"t\" (type $plain))");
+        let [error, _] = run(&component(&types, &core, "(result (list $t))", ""), &[])?;
+        let error = error.ok_or_else(|| format!("{} elements of {:.20}…", length, ty))?;
+        assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+    }
+    Ok(())
+}
+
 /// Host functions must not be called while a component's allocator or `post-return` runs.
 #[test]
 fn nothing_leaves_a_component_while_values_are_passed() -> Outcome {

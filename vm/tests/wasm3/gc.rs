@@ -197,6 +197,43 @@ fn a_heap_that_is_full_traps_and_can_be_used_again() -> Outcome {
     Ok(())
 }
 
+/// A list of objects, and then as much garbage.
+const STOPPED: &str = r#"(module
+    (type $node (struct (field (ref null $node)) (field i64)))
+    (import "host" "stop" (func $stop))
+    (global $list (mut (ref null $node)) (ref.null $node))
+    (func (export "f") (param $n i32) (local $left i32)
+        (local.set $left (local.get $n))
+        (loop $next
+            (global.set $list (struct.new $node (global.get $list) (i64.const 2)))
+            (br_if $next (local.tee $left (i32.sub (local.get $left) (i32.const 1)))))
+        (loop $next
+            (drop (struct.new $node (ref.null $node) (i64.const 1)))
+            (br_if $next (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+        (call $stop)))"#;
+
+#[test]
+fn a_collection_ends_when_its_program_is_to_stop() -> Outcome {
+    const LENGTH: u64 = 100_000;
+    let engine = Engine::default();
+    let mut store = Store::new(&engine, ());
+    let handle = store.interrupt_handle();
+    let mut linker = Linker::new(&engine);
+    linker.func_wrap("host", "stop", move |mut caller: Caller<'_, ()>| {
+        handle.interrupt();
+        caller.as_context_mut().gc();
+    })?;
+    let instance = linker.instantiate(&mut store, &Module::new(&engine, STOPPED)?)?;
+    let f = instance.get_typed_func::<i32, ()>(&mut store, "f")?;
+    let error = f.call(&mut store, LENGTH as i32).expect_err("it is interrupted");
+    assert_eq!(error.trap(), Some(Trap::Interrupt));
+    let live = |store: &mut Store<()>| store.gc_statistics().expect("it has objects").live;
+    assert!(live(&mut store) >= 2 * 24 * LENGTH, "nothing was freed: {}", live(&mut store));
+    store.gc();
+    assert!(live(&mut store) < 25 * LENGTH + (64 << 10), "the garbage was: {}", live(&mut store));
+    Ok(())
+}
+
 #[test]
 fn calls_that_have_ended_leave_nothing_behind() -> Outcome {
     for stack in [None, Some(4 << 20)] {

@@ -23,12 +23,9 @@ use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::stacks::activation::{self, Activation, RawFrame, TrapRecord};
 use crate::runtime::stacks::many_frames::ManyFrames;
 use crate::runtime::stacks::walk;
-use crate::runtime::values::exceptions::{Exception, ThrownException};
+use crate::runtime::values::exceptions::{Exception, THROWN_FRAMES, ThrownException};
 use crate::{Result, arch};
 use wprof_jit::abi::TrapCode;
-
-/// Maximum number of frames recorded for the place where an exception was thrown.
-const MOST_FRAMES: usize = 64;
 
 /// The address at which a thread resumes, and its registers there.
 #[derive(Debug, Default)]
@@ -144,7 +141,7 @@ impl StoreOpaque {
         let catching = caught.map(|(frame, ..)| frame);
         exception.thrown.get_or_init(|| {
             let all = ended.iter().copied().chain(catching).chain(all);
-            all.map(|(pc, _)| pc).take(MOST_FRAMES).collect()
+            all.map(|(pc, _)| pc).take(THROWN_FRAMES).collect()
         });
         let record = || TrapRecord {
             code: Some(TrapCode::Host),

@@ -61,6 +61,12 @@ impl Bitmap {
         (found >= from).then_some(found)
     }
 
+    /// Copies the bits of another map for a range whose bounds are multiples of 512 bytes.
+    pub fn copy(&mut self, other: &Bitmap, range: Range<usize>) {
+        let bytes = range.start / PER_WORD * 8..range.end.div_ceil(PER_WORD) * 8;
+        self.0.bytes_mut(bytes.clone()).copy_from_slice(other.0.bytes(bytes));
+    }
+
     /// Clears all bits of a range whose bounds are multiples of 512 bytes.
     pub fn clear(&mut self, range: Range<usize>) {
         self.0.bytes_mut(range.start / PER_WORD * 8..range.end.div_ceil(PER_WORD) * 8).fill(0);
@@ -81,6 +87,9 @@ mod tests {
         assert_eq!(bits.last_in(0, 511 / 8 * 8), Some(8));
         assert_eq!(bits.last_in(1024, 4096), None);
         assert_eq!(bits.last_in(513, 513 / 8 * 8), None);
+        let mut copy = Bitmap::new(1 << 16).expect("memory");
+        copy.copy(&bits, 512..1024);
+        assert!(copy.get(512) && !copy.get(8));
         bits.clear(512..1024);
         assert!(!bits.get(512) && bits.get(8));
     }

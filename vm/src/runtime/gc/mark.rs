@@ -83,25 +83,100 @@ impl Heap {
         Some((ty, length))
     }
 
-    /// Marks what was found and all that it refers to, and passes all other non-null references in it to `other`.
-    pub fn trace(&mut self, mut other: impl FnMut(u64)) {
+    /// Marks what was found and all that it refers to, and passes all other non-null references in it to `other`. Returns
+    /// false if `stop` said to stop before that was done: then the collection must end as if not all was known.
+    pub fn trace(&mut self, stop: impl Fn() -> bool, mut other: impl FnMut(u64)) -> bool {
+        let is_done = self.drain(&stop, &mut other) && self.trace_dropped(&stop, &mut other);
+        if !is_done {
+            self.pending.clear();
+            self.has_dropped = false;
+        }
+        is_done
+    }
+
+    /// Marks what is on the stack and what it refers to, as far as the stack has room. Returns false if it is to stop.
+    fn drain(&mut self, stop: &impl Fn() -> bool, other: &mut impl FnMut(u64)) -> bool {
         let mut queue = Queue::default();
+        let mut left = BETWEEN_LOOKS;
         while let Some(at) = queue.next(&mut self.pending, |at| {
             self.space.prefetch(at);
             self.marks.prefetch(at);
         }) {
-            self.scan(at, &mut other);
+            self.scan(at, other);
+            left -= 1;
+            if left == 0 {
+                if stop() {
+                    return false;
+                }
+                left = BETWEEN_LOOKS;
+            }
+        }
+        true
+    }
+
+    /// Marks the objects for which the stack had no room: marked objects refer to them. Returns false if it is to stop.
+    ///
+    /// Source: Jones, Hosking & Moss, "The Garbage Collection Handbook", section 2.4, "mark stack overflow".
+    fn trace_dropped(&mut self, stop: &impl Fn() -> bool, other: &mut impl FnMut(u64)) -> bool {
+        while std::mem::take(&mut self.has_dropped) {
+            let (mut before, mut left) = (self.blocks.len() * BLOCK, BETWEEN_LOOKS);
+            while let Some(at) =
+                before.checked_sub(ALIGN as usize).and_then(|last| self.marks.last_in(0, last))
+            {
+                let mut from = 0;
+                while let Some((index, found)) = self.next_unmarked(at, from) {
+                    self.pending.push(found);
+                    if !self.drain(stop, other) {
+                        return false;
+                    }
+                    from = index + 1;
+                }
+                left -= 1;
+                if left == 0 {
+                    if stop() {
+                        return false;
+                    }
+                    left = BETWEEN_LOOKS;
+                }
+                before = at;
+            }
+        }
+        true
+    }
+
+    /// Returns the next reference of an object to one that is not marked: its number, from `from` on, and where it leads.
+    fn next_unmarked(&self, at: usize, from: usize) -> Option<(usize, usize)> {
+        let (ty, length) = self.head_at(at);
+        let leads = |place: usize| {
+            let found = self.space.place(self.space.u64(place))?;
+            (!self.marks.get(found)).then_some(found)
+        };
+        match self.shapes.get(ty) {
+            Shape::Struct { references, .. } => {
+                let fields = references.iter().enumerate().skip(from);
+                fields
+                    .map(|(index, &field)| (index, at + field as usize))
+                    .find_map(|(index, place)| Some((index, leads(place)?)))
+            }
+            Shape::Array { are_references: true, element } => {
+                let first = at + FIELDS as usize;
+                (from..length as usize)
+                    .find_map(|index| Some((index, leads(first + index * *element as usize)?)))
+            }
+            Shape::Array { .. } => None,
         }
     }
 
     /// Marks an object, unless it is marked, and finds what it refers to.
     fn scan(&mut self, at: usize, other: &mut impl FnMut(u64)) {
         let Some((ty, length)) = self.mark_at(at) else { return };
-        let Heap { space, shapes, pending, .. } = self;
+        let most = (self.blocks.len() * BLOCK / BYTES_FOR_ONE).max(LEAST_PENDING);
+        let Heap { space, shapes, pending, has_dropped, .. } = self;
         let mut follow = |at: usize| match space.u64(at) {
             0 => {}
             word => match space.place(word) {
-                Some(at) => pending.push(at),
+                Some(at) if pending.len() < most => pending.push(at),
+                Some(_) => *has_dropped = true,
                 None => other(word),
             },
         };
@@ -117,6 +192,16 @@ impl Heap {
         }
     }
 }
+
+/// How many objects are scanned before the collection looks whether it is to stop: about a millisecond.
+const BETWEEN_LOOKS: u32 = 1 << 14;
+
+/// The stack has room for one object for so many bytes of the heap, so that it takes a thirty-second of them. In tests it is
+/// always too small.
+const BYTES_FOR_ONE: usize = if cfg!(test) { usize::MAX } else { 256 };
+
+/// It has room for so many at least.
+const LEAST_PENDING: usize = if cfg!(test) { 8 } else { 1 << 16 };
 
 /// How many objects are fetched before the first of them is looked at.
 const AHEAD: usize = 16;

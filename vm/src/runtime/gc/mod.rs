@@ -12,7 +12,7 @@
 //! object alive. Objects themselves are scanned precisely, by their types. So machine code of any tier needs
 //! neither stack maps nor read or write barriers, and the optimiser may keep a derived address instead of the
 //! object's address. The paper pins the referents of ambiguous roots and may move the other objects; here no
-//! object moves, so that words of the host, of tables and of the OSR buffer are treated alike. The price is
+//! object moves, so that words of the host, of tables and of the stack are treated alike. The price is
 //! fragmentation, which lines bound.
 //!
 //! References are addresses, not offsets: a number is rarely an address of the heap by chance, while small
@@ -28,7 +28,10 @@
 //! after some others: they wait in a queue between the stack of what was found and the scan (Cher, Hosking & Vitek,
 //! "Software Prefetching for Mark-Sweep Garbage Collection", ASPLOS 2004). For that the stack has references rather than
 //! marked objects, so that nothing of an object is touched before it is fetched, its mark included (Garner, Blackburn &
-//! Frampton, "Effective Prefetch for Mark-Sweep Garbage Collection", ISMM 2007).
+//! Frampton, "Effective Prefetch for Mark-Sweep Garbage Collection", ISMM 2007). The stack has room for a part of the heap
+//! only: what it had no room for is found again from marked objects.
+//!
+//! A collection may be stopped, at a deadline. Then all objects are kept.
 //!
 //! Input: [`Shape`]s by type, and roots. Output: addresses of zeroed objects with their headers written.
 //!
@@ -80,6 +83,8 @@ pub struct Heap {
     allocator: Allocator,
     /// Objects that were found, each as often as it was, and not looked at yet.
     pending: Vec<usize>,
+    /// Whether objects were found for which that had no room.
+    has_dropped: bool,
     began: Option<Instant>,
     statistics: Statistics,
 }
@@ -100,6 +105,7 @@ impl Heap {
             lines: Space::new(size / LINE)?,
             allocator: Allocator::new(size),
             pending: Vec::new(),
+            has_dropped: false,
             began: None,
             statistics: Statistics::default(),
         })

@@ -9,7 +9,7 @@ const DISCARDED_FROM: usize = 256 << 10;
 impl Heap {
     /// Ends the collection: frees all unmarked objects, or none if there may be references that are not known.
     pub fn end_collection(&mut self, are_all_known: bool) {
-        debug_assert!(self.pending.is_empty(), "what was found was traced");
+        debug_assert!(self.is_traced(), "what was found was traced");
         if !are_all_known {
             self.keep_all();
         }
@@ -32,13 +32,14 @@ impl Heap {
         self.statistics.add_collection(pause, live);
     }
 
-    /// Marks all objects, without scanning them.
+    /// Marks all objects, and all lines of their blocks, without looking at them: the holes are lost until the next
+    /// collection.
     fn keep_all(&mut self) {
-        let end = self.blocks.len() * BLOCK;
-        let mut before = end;
-        while let Some(at) = before.checked_sub(8).and_then(|last| self.starts.last_in(0, last)) {
-            self.mark_at(at);
-            before = at;
+        self.marks.copy(&self.starts, 0..self.blocks.len() * BLOCK);
+        for block in 0..self.blocks.len() {
+            if self.blocks.get(block) == Use::Lines {
+                self.lines.bytes_mut(block * LINES..(block + 1) * LINES).fill(1);
+            }
         }
     }
 

@@ -131,7 +131,7 @@ impl World {
             let inside = self.random.below(size as u64);
             self.heap.mark_ambiguous(root + inside);
         }
-        self.heap.trace(|other| panic!("{other:#x} is no reference that was stored"));
+        assert!(self.heap.trace(|| false, |other| panic!("{other:#x} is no reference that was stored")));
         self.heap.end_collection(true);
         self.objects.retain(|object, _| live.contains(object));
         for (&object, model) in &self.objects {
@@ -203,7 +203,7 @@ fn a_heap_is_as_large_as_it_may_be_and_what_dies_makes_room() {
         assert!(first.len() * taken > (4 << 20) * 9 / 10, "{} of {length}", first.len());
         heap.begin_collection(&mut bump);
         first.iter().for_each(|&object| heap.mark_ambiguous(object));
-        heap.trace(|_| {});
+        assert!(heap.trace(|| false, |_| {}));
         heap.end_collection(true);
         assert!(fill(&mut heap, &mut bump, length).len() * taken < (4 << 20) / 10, "all of it lives");
         heap.begin_collection(&mut bump);
@@ -227,7 +227,7 @@ fn if_not_all_is_known_all_is_kept() {
     assert!(!objects.contains(&more));
     heap.begin_collection(&mut bump);
     objects.iter().for_each(|&object| assert!(heap.mark(object)));
-    heap.trace(|_| {});
+    assert!(heap.trace(|| false, |_| {}));
     heap.end_collection(true);
     assert!(objects.iter().all(|&object| heap.starts.get(heap.space.place(object).expect("here"))));
 }
@@ -242,7 +242,7 @@ fn words_that_are_no_addresses_of_objects_keep_nothing() {
     [0, 1, object - 1, object + 32, object + 5000, large + 100_008, end - 8, end, u64::MAX]
         .into_iter()
         .for_each(|word| heap.mark_ambiguous(word));
-    heap.trace(|_| {});
+    assert!(heap.trace(|| false, |_| {}));
     heap.end_collection(true);
     assert_eq!(heap.statistics().live, 0);
 }
@@ -268,10 +268,65 @@ fn what_is_found_again_and_again_is_marked_once() {
         heap.begin_collection(&mut bump);
         heap.mark_ambiguous(ring[0]);
         assert!(!heap.is_traced());
-        heap.trace(|other| panic!("{other:#x} is no reference"));
+        assert!(heap.trace(|| false, |other| panic!("{other:#x} is no reference")));
         assert!(heap.is_traced());
         heap.end_collection(true);
         let lives = |object: u64| heap.starts.get(heap.space.place(object).expect("here"));
         assert!(lives(array) && ring.iter().all(|&object| lives(object)) && !lives(garbage), "{length}");
     }
+}
+
+/// A chain of arrays, each of which refers to many more.
+#[test]
+fn a_collection_that_is_stopped_keeps_all() {
+    let (mut heap, mut bump) = heap(16 << 20);
+    let write = |heap: &mut Heap, object: u64, at: usize, word: u64| {
+        heap.bytes_mut(object, at..at + 8).copy_from_slice(&word.to_le_bytes());
+    };
+    let first = heap.allocate(&mut bump, PAIR, 0).expect("room");
+    let (mut last, mut count) = (first, 1);
+    while let Some(next) = heap.allocate(&mut bump, PAIR, 0) {
+        write(&mut heap, last, 8, next);
+        (last, count) = (next, count + 1);
+    }
+    let garbage = [first, last].map(|object| heap.starts.get(heap.space.place(object).expect("here")));
+    assert_eq!(garbage, [false, false], "they are fresh");
+    for looks_until_stop in [0, 3, 1000] {
+        let looks = std::cell::Cell::new(0);
+        heap.begin_collection(&mut bump);
+        heap.mark_ambiguous(first);
+        let stop = || looks.replace(looks.get() + 1) == looks_until_stop;
+        let is_done = heap.trace(stop, |other| panic!("{other:#x} is no reference"));
+        assert_eq!(is_done, looks_until_stop == 1000, "{count} objects");
+        assert!(heap.is_traced());
+        heap.end_collection(is_done);
+        assert!(heap.starts.get(heap.space.place(last).expect("here")));
+    }
+}
+
+/// Trees of arrays with more elements than the stack of what was found has room for.
+#[test]
+fn what_the_stack_has_no_room_for_is_found_again() {
+    let (mut heap, mut bump) = heap(16 << 20);
+    let write = |heap: &mut Heap, object: u64, at: usize, word: u64| {
+        heap.bytes_mut(object, at..at + 8).copy_from_slice(&word.to_le_bytes());
+    };
+    const WIDTH: usize = 40;
+    let mut all = vec![heap.allocate(&mut bump, WORDS, WIDTH as u32).expect("room")];
+    let mut at = 0;
+    while all.len() < 30_000 {
+        for index in 0..WIDTH {
+            let (ty, length) = if index % 2 == 0 { (WORDS, WIDTH as u32) } else { (PAIR, 0) };
+            let object = heap.allocate(&mut bump, ty, length).expect("room");
+            write(&mut heap, all[at], HEAD + 8 * index, object);
+            all.push(object);
+        }
+        at += 1 + usize::from(at % WIDTH != 0);
+    }
+    heap.begin_collection(&mut bump);
+    heap.mark_ambiguous(all[0]);
+    assert!(heap.trace(|| false, |other| panic!("{other:#x} is no reference")));
+    heap.end_collection(true);
+    let lives = |object: u64| heap.starts.get(heap.space.place(object).expect("here"));
+    assert!(all.iter().all(|&object| lives(object)));
 }

@@ -191,7 +191,7 @@ impl StoreOpaque {
     /// must be known: see [`StoreOpaque::collect`].
     ///
     /// # Errors
-    /// Fails if there is no room besides all reachable objects.
+    /// Fails if there is no room besides all reachable objects, or if the store is interrupted in the collection.
     pub fn allocate(&mut self, id: u32, length: u32) -> Result<u64, Trap> {
         if self.engine.config().gc_stress {
             self.collect(&[]);
@@ -200,7 +200,12 @@ impl StoreOpaque {
             return Ok(object);
         }
         self.collect(&[]);
-        self.collected.objects.allocate_after_collection(id, length).ok_or(Trap::GcOutOfMemory)
+        self.collected.objects.allocate_after_collection(id, length).ok_or_else(|| self.no_room())
+    }
+
+    /// Returns why a collection has made no room.
+    fn no_room(&self) -> Trap {
+        self.control.interrupt().take_at_once().map_or(Trap::GcOutOfMemory, Trap::from)
     }
 
     /// Charges `bytes` for a host value or an exception, perhaps after a collection, which also keeps `held`.
@@ -213,7 +218,7 @@ impl StoreOpaque {
             self.collect(held);
             self.collected.externs.charge(bytes, limit)
         });
-        charge.ok_or(Trap::GcOutOfMemory)
+        charge.ok_or_else(|| self.no_room())
     }
 
     /// Collects if it is time: see [`StoreOpaque::collect`].
@@ -232,7 +237,10 @@ impl StoreOpaque {
         self.collected.objects.add_roots_to(&mut live);
         self.items.add_roots_to(&mut live);
         let left_for = self.observed.samples.note_left_for(FOR_COLLECTOR);
-        self.collected.collect(&live, self.control.is_running());
+        let is_running = self.control.is_running();
+        let interrupt = self.control.interrupt();
+        // A program that is to stop does not wait for its collector.
+        self.collected.collect(&live, is_running, || is_running && interrupt.stops_at_once());
         self.observed.samples.note_left_for(left_for);
     }
 }

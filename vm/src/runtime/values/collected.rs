@@ -39,8 +39,9 @@ impl Collected {
     }
 
     /// Frees what neither `live` nor, if wasm code is running, a word of the stack leads to. Must be called in host code,
-    /// when no other word is in transit except on the stack below entries into wasm code.
-    pub fn collect(&mut self, live: &[u64], is_running: bool) {
+    /// when no other word is in transit except on the stack below entries into wasm code. Frees nothing if `stop` says to
+    /// stop before all objects are marked.
+    pub fn collect(&mut self, live: &[u64], is_running: bool, stop: impl Fn() -> bool) {
         let Collected { externs, exceptions, objects } = self;
         externs.begin_collection(live);
         exceptions.begin_collection(live);
@@ -53,13 +54,17 @@ impl Collected {
             }
         };
         // SAFETY: this is host code.
-        let are_all_known = !is_running || unsafe { walk::words_of_stack(&mut keep) };
+        let mut are_all_known = !is_running || unsafe { walk::words_of_stack(&mut keep) };
         loop {
             if let Some(heap) = &mut heap {
-                heap.trace(|word| {
+                let is_done = heap.trace(&stop, |word| {
                     externs.keep(word);
                     exceptions.keep(word);
                 });
+                if !is_done {
+                    are_all_known = false;
+                    break;
+                }
             }
             exceptions.trace(|word| {
                 let is_object = heap.as_mut().is_some_and(|heap| heap.mark(word));

@@ -140,8 +140,11 @@ pub struct Exceptions {
     pending: Vec<usize>,
 }
 
-/// Bytes that a store has for each exception: its entry in a table that is half full, its counts, and a few frames.
-const BESIDE: usize = 128;
+/// Maximum number of frames recorded for the place where an exception was thrown.
+pub const THROWN_FRAMES: usize = 64;
+
+/// Bytes that a store has for each exception: its entry in a table that is half full, its counts, and its frames.
+const BESIDE: usize = 128 + THROWN_FRAMES * size_of::<usize>();
 
 /// Minimum number of exceptions for which a collection pays off.
 const FIRST_THRESHOLD: usize = 1024;

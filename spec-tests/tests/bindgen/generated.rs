@@ -14,7 +14,7 @@ type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 mod bindings {
     wprof::component::bindgen!({
         world: "demo",
-        path: "tests/wit/demo.wit",
+        path: "tests/bindgen/wit/demo.wit",
         imports: { default: trappable },
         with: { "test:demo/host.other": super::Other },
     });

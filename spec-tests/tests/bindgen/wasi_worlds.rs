@@ -8,12 +8,12 @@ type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
 /// The engine implements WASI.
 mod skipped {
-    wprof::component::bindgen!({ world: "host", path: "tests/wit/wasi", skip: ["wasi"] });
+    wprof::component::bindgen!({ world: "host", path: "tests/bindgen/wit/wasi", skip: ["wasi"] });
 }
 
 /// Nobody implements it: the text compiles, with a trait for each interface.
 mod whole {
-    wprof::component::bindgen!("host" in "tests/wit/wasi");
+    wprof::component::bindgen!("host" in "tests/bindgen/wit/wasi");
 }
 
 /// A host of one of its interfaces.

@@ -1,6 +1,6 @@
 //! The example of the macro does what it says.
 
-#[path = "../../vm/examples/component_plugin.rs"]
+#[path = "../../../vm/examples/component_plugin.rs"]
 mod component_plugin;
 
 #[test]
