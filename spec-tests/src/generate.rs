@@ -114,6 +114,17 @@ pub fn wasm3_case(seed: u64) -> Case {
     Case { seed, maker: Maker::Wasm3, wasm, drive, tree: None }
 }
 
+/// Returns a case with exceptions, function references and objects: a hot program, or a module of wasm-smith.
+///
+/// # Panics
+/// Panics if a generator makes a module that is not valid.
+pub fn throwing_case(seed: u64) -> Case {
+    match seed.is_multiple_of(2) {
+        true => managed_case(seed),
+        false => wasm3_case(seed),
+    }
+}
+
 /// Returns the case of a seed.
 ///
 /// # Panics

@@ -148,8 +148,15 @@ impl Folding {
             }
             TraceEvent::HostCall(func, part) => {
                 let (from, site) = self.caller()?;
-                let callee = self.host_callee(func, part)?;
-                self.call(from, site, &callee, None);
+                match self.host_callee(func, part)? {
+                    Some(callee) => self.call(from, site, &callee, None),
+                    None => self.stack.push(Active {
+                        context: from,
+                        part: None,
+                        is_new: false,
+                        has_returned: false,
+                    }),
+                }
             }
             TraceEvent::HostReturn(..) => {
                 self.stack.pop();
@@ -172,13 +179,18 @@ impl Folding {
         Ok((top.context, self.names.call(func, part)?.0))
     }
 
-    fn host_callee(&mut self, func: u32, part: BlockId) -> Result<Callee, String> {
+    /// Returns the function of the host that a part calls; none if the part throws.
+    fn host_callee(&mut self, func: u32, part: BlockId) -> Result<Option<Callee>, String> {
+        let (at, kind) = self.names.call(func, part)?;
+        if kind == Kind::Throw {
+            return Ok(None);
+        }
         let logged = self.host.from_wasm.pop_front();
-        let (module, name) = match self.names.call(func, part)?.1 {
+        let (module, name) = match kind {
             Kind::Host(module, name) => (module, name),
-            _ => logged.ok_or("the host saw fewer calls")?,
+            _ => logged.ok_or_else(|| format!("the host saw no call at {at:#x} of function {func}"))?,
         };
-        Ok(Callee::Host { module, name })
+        Ok(Some(Callee::Host { module, name }))
     }
 
     fn call(&mut self, from: usize, site: u32, callee: &Callee, part: Option<(u32, BlockId)>) {

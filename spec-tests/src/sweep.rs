@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::check::{Engines, Summary};
-use crate::generate::{Case, case, deep_case, hot_case, managed_case, mixed_case, wasm3_case};
+use crate::generate::{Case, case, deep_case, hot_case, managed_case, mixed_case, throwing_case, wasm3_case};
 use crate::shrink::shrink;
 
 /// A property of every case of some kind.
@@ -84,6 +84,7 @@ pub const DEEP_PATHS: Check =
 
 /// See [`Engines::flow`].
 pub const FLOW: Check = Check { case, check: Engines::flow, stack: LARGE_STACK, settings: None };
+
 /// See [`Engines::preferential`].
 pub const PREFERENTIAL: Check =
     Check { case, check: Engines::preferential, stack: LARGE_STACK, settings: None };
@@ -91,6 +92,25 @@ pub const PREFERENTIAL: Check =
 /// [`PREFERENTIAL`] for modules that overflow the stack.
 pub const DEEP_PREFERENTIAL: Check =
     Check { case: deep_case, check: Engines::preferential, stack: SMALL_STACK, settings: None };
+
+/// See [`Engines::simple_counts`].
+pub const THROWING_COUNTS: Check =
+    Check { case: throwing_case, check: Engines::simple_counts, stack: LARGE_STACK, settings: None };
+
+/// [`CONTEXTS`] for modules with exceptions, function references and objects.
+pub const THROWING_CONTEXTS: Check = Check { case: throwing_case, ..CONTEXTS };
+
+/// [`EVENTS`] for modules with exceptions, function references and objects.
+pub const THROWING_EVENTS: Check = Check { case: throwing_case, ..EVENTS };
+
+/// [`PATHS`] for modules with exceptions, function references and objects.
+pub const THROWING_PATHS: Check = Check { case: throwing_case, ..PATHS };
+
+/// [`FLOW`] for modules with exceptions, function references and objects.
+pub const THROWING_FLOW: Check = Check { case: throwing_case, ..FLOW };
+
+/// [`PREFERENTIAL`] for modules with exceptions, function references and objects.
+pub const THROWING_PREFERENTIAL: Check = Check { case: throwing_case, ..PREFERENTIAL };
 
 /// Ends the process if a hot program makes a tail call of itself; for the test that a run survives a dead child.
 pub const ABORTING: Check = Check { case: hot_case, check: abort, stack: LARGE_STACK, settings: None };
@@ -105,7 +125,7 @@ fn abort(_: &Engines, case: &Case) -> Result<Summary, String> {
 }
 
 /// All checks by name, the usual one first.
-pub const CHECKS: [(&str, Check); 17] = [
+pub const CHECKS: [(&str, Check); 23] = [
     ("modules", DIFFERENTIAL),
     ("sampled", SAMPLED),
     ("hot", HOT),
@@ -122,6 +142,12 @@ pub const CHECKS: [(&str, Check); 17] = [
     ("deep-paths", DEEP_PATHS),
     ("flow", FLOW),
     ("preferential", PREFERENTIAL),
+    ("throwing-counts", THROWING_COUNTS),
+    ("throwing-contexts", THROWING_CONTEXTS),
+    ("throwing-events", THROWING_EVENTS),
+    ("throwing-paths", THROWING_PATHS),
+    ("throwing-flow", THROWING_FLOW),
+    ("throwing-preferential", THROWING_PREFERENTIAL),
     ("aborting", ABORTING),
 ];
 

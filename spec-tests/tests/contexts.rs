@@ -6,7 +6,9 @@ use wprof_spec_tests::check::Summary;
 use wprof_spec_tests::oracle::cache::small_cache;
 use wprof_spec_tests::programs::{Ended, Program, own};
 use wprof_spec_tests::shadow::{HostLog, fold, without_metrics};
-use wprof_spec_tests::sweep::{CONTEXTS, Check, DEEP_CONTEXTS, EVENTS, FLOW, passed};
+use wprof_spec_tests::sweep::{
+    CONTEXTS, Check, DEEP_CONTEXTS, EVENTS, FLOW, THROWING_CONTEXTS, THROWING_EVENTS, THROWING_FLOW, passed,
+};
 use wprof_spec_tests::volume::share;
 
 #[test]
@@ -29,6 +31,16 @@ fn events_in_contexts_are_those_of_single_instructions() {
 fn paths_in_contexts_are_those_of_a_trace_of_the_same_run() {
     let summary = all(200, FLOW);
     assert!(summary.flow > share(2_000) && summary.stopped > 0, "{} paths in contexts", summary.flow);
+}
+
+#[test]
+fn so_it_is_with_modules_that_throw_and_allocate() {
+    let trees = all(40, THROWING_CONTEXTS);
+    assert!(trees.contexts > 3 * trees.modules && trees.stopped > 0, "{trees:?}");
+    let events = all(20, THROWING_EVENTS);
+    assert!(events.events_in_contexts > share(60), "{}", events.events_in_contexts);
+    let flow = all(40, THROWING_FLOW);
+    assert!(flow.flow > share(400), "{} paths in contexts", flow.flow);
 }
 
 #[test]

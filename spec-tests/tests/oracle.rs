@@ -12,7 +12,8 @@ use wprof_spec_tests::oracle::references::{Log, logging};
 use wprof_spec_tests::oracle::{Compared, ComparedPaths, Detail, Oracle, What, compare, compare_paths};
 use wprof_spec_tests::programs::{Ended, Program, own};
 use wprof_spec_tests::sweep::{
-    Check, DEEP_PATHS, DEEP_PREFERENTIAL, ORACLE, OVERFLOW, PATHS, PREFERENTIAL, REFERENCES, passed,
+    Check, DEEP_PATHS, DEEP_PREFERENTIAL, ORACLE, OVERFLOW, PATHS, PREFERENTIAL, REFERENCES, THROWING_COUNTS,
+    THROWING_PATHS, THROWING_PREFERENTIAL, passed,
 };
 use wprof_spec_tests::volume::share;
 
@@ -75,6 +76,16 @@ fn interesting_paths_of_generated_modules_are_told_from_others() {
 #[test]
 fn so_are_those_of_modules_that_use_up_the_stack() {
     assert!(all(30, DEEP_PREFERENTIAL).paths.unfinished > share(10_000));
+}
+
+#[test]
+fn so_it_is_with_modules_that_throw_and_allocate() {
+    let counts = all(40, THROWING_COUNTS);
+    assert!(counts.compared.unfinished > 0 && counts.stopped < counts.calls, "some calls throw, not all");
+    let paths = all(80, THROWING_PATHS).paths;
+    assert!(paths.unfinished > 0 && paths.finished > paths.paths, "loops and throws: {paths:?}");
+    let paths = all(40, THROWING_PREFERENTIAL).paths;
+    assert!(paths.unfinished > 0 && paths.finished > paths.paths, "loops and throws: {paths:?}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Reports say how often each `try` was entered, and what it caught.
 
+use super::html::{values, works};
 use super::{Folder, wprof};
 
 /// A hundred rounds, with calls that throw `t` every eighth time and another tag every tenth; the call outside of `try`s
@@ -99,6 +100,19 @@ fn annotated_functions_mark_each_try() {
     );
     let first = lines.iter().position(|line| line.contains('↳')).expect("there are two");
     assert!(lines[first - 1].contains("try_table"), "{text}");
+}
+
+/// The page tries itself: it draws as many edges to handlers as there are.
+#[test]
+fn pages_have_edges_to_handlers() {
+    let folder = Folder::new();
+    let (profile, page) = (profile(&folder, "1", 0, &["--exact"]), folder.path("tries.html"));
+    wprof(&["report", &profile, "--html", &page]).succeeded();
+    let functions = values(&page, "details");
+    let ways = functions.iter().flat_map(|function| function["edges"]["way"].as_array().expect("edges"));
+    let caught = ways.filter(|way| way.as_str().expect("text").starts_with("catch")).count();
+    assert_eq!(caught, 3, "{functions:?}");
+    works(&page);
 }
 
 #[test]

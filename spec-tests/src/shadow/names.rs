@@ -14,6 +14,8 @@ use wprof_profiler::{BlockId, Callee, Routine};
 pub enum Kind {
     /// A fixed host function, by module and name.
     Host(String, String),
+    /// The runtime, which finds the handler of an exception: traces have it as a call of the host.
+    Throw,
     /// A function of the module, or a table element.
     Other,
 }
@@ -52,7 +54,8 @@ impl Names {
     pub fn routine(&self, callee: &Callee) -> Routine {
         let sites = match callee {
             Callee::Function { index, .. } => {
-                parts(self.module.info(), *index).into_iter().flatten().map(|((at, _), _)| at).collect()
+                let calls = parts(self.module.info(), *index).into_iter().flatten().map(|(call, _)| call);
+                calls.filter(|(_, kind)| *kind != Kind::Throw).map(|(at, _)| at).collect()
             }
             _ => Vec::new(),
         };
@@ -90,6 +93,7 @@ fn kind(info: &ModuleInfo, at: u32) -> Kind {
             let import = imports.into_iter().nth(function_index as usize).expect("it is one");
             Kind::Host(import.module.clone(), import.name.clone())
         }
+        Ok(Operator::Throw { .. } | Operator::ThrowRef | Operator::Rethrow { .. }) => Kind::Throw,
         _ => Kind::Other,
     }
 }
