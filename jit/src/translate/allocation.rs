@@ -32,9 +32,9 @@ impl Translator<'_> {
 
     /// Reports the result of an allocator that returns, unless another one has called it.
     pub(super) fn leave_allocator(&mut self, new: NewBlock) {
-        let result = match (new, self.leaving.first()) {
+        let result = match (new, self.slots.first_result()) {
             (NewBlock::None, _) | (_, None) => self.builder.ins().iconst(types::I64, 0),
-            (_, Some(&result)) => self.wide(result),
+            (_, Some(result)) => self.wide(result),
         };
         let record = self.own_record();
         let number = self.load_allocates(record);
@@ -78,17 +78,17 @@ impl Translator<'_> {
     }
 
     fn load_allocates(&mut self, record: Value) -> Value {
-        let (flags, options) = (self.counter_flags(), self.options);
+        let (flags, options) = (self.counter_flags(), self.input.options());
         let offset = call_record::allocates(options.metrics, options.events_in_records);
         self.builder.ins().load(types::I64, flags, record, offset)
     }
 
     /// Reports the allocation of an object of this type, if allocations are counted.
     pub(super) fn count_object(&mut self, ty: u32, bytes: Value) {
-        if self.options.allocations {
+        if self.input.options().allocations {
             let record = self.own_record();
-            let [func, ty] =
-                [self.cfg.func, ty].map(|index| self.builder.ins().iconst(types::I32, i64::from(index)));
+            let [func, ty] = [self.position.cfg().func, ty]
+                .map(|index| self.builder.ins().iconst(types::I32, i64::from(index)));
             self.tell(Builtin::CountObject, &[record, func, ty, bytes]);
         }
     }

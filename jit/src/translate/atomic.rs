@@ -112,7 +112,7 @@ impl Translator<'_> {
         let MemArgTarget::Memory(memory) = atomic.arg.target else {
             unreachable!("validated: arrays are not enabled")
         };
-        let is_64 = self.env.info.memories[memory as usize].memory64;
+        let is_64 = self.input.env().info.memories[memory as usize].memory64;
         let index = self.extend_index(index, is_64);
         let offset = self.builder.ins().iconst(types::I64, atomic.arg.offset as i64);
         let address = match is_64 {

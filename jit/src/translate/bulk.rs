@@ -48,11 +48,11 @@ impl Translator<'_> {
     }
 
     fn is_memory64(&self, index: u32) -> bool {
-        self.env.info.memories[index as usize].memory64
+        self.input.env().info.memories[index as usize].memory64
     }
 
     fn is_table64(&self, index: u32) -> bool {
-        self.env.info.tables[index as usize].table64
+        self.input.env().info.tables[index as usize].table64
     }
 
     fn copy(&mut self, builtin: Builtin, dst: u32, src: u32, dst_64: bool, src_64: bool) {

@@ -41,7 +41,7 @@ impl Translator<'_> {
         let callee = self.callee(op)?;
         if let Some(token) = callee.token {
             // Nothing of the call has happened before the callee is emitted: see `FunctionTrace::frame`.
-            self.emit(Bits::Token { token, value: 0, bits: 0 }, self.offset - 1);
+            self.emit(Bits::Token { token, value: 0, bits: 0 }, self.position.offset() - 1);
         }
         Some(callee)
     }
@@ -49,7 +49,7 @@ impl Translator<'_> {
     /// Translates a tail call, which ends the frame: crosses its edge once nothing can trap here any more.
     pub(super) fn tail_call(&mut self, op: &Operator<'_>, probes: &Probes) {
         let mut callee = self.callee(op).expect("the block ends in a tail call");
-        if self.options.traced {
+        if self.input.options().traced {
             callee = match self.traced_tail_call(op, callee, probes) {
                 Some(callee) => callee,
                 None => return,
@@ -66,7 +66,7 @@ impl Translator<'_> {
     fn traced_tail_call(&mut self, op: &Operator<'_>, callee: Callee, probes: &Probes) -> Option<Callee> {
         let token = match (op, callee.token) {
             (Operator::ReturnCall { function_index }, _)
-                if self.env.info.is_imported_func(*function_index) =>
+                if self.input.env().info.is_imported_func(*function_index) =>
             {
                 self.call_and_return(&callee, probes);
                 return None;
@@ -87,7 +87,7 @@ impl Translator<'_> {
                 _ => self.probe(probe),
             }
         }
-        self.emit(Bits::Token { token, value, bits }, self.offset - 1);
+        self.emit(Bits::Token { token, value, bits }, self.position.offset() - 1);
         Some(callee)
     }
 
@@ -100,7 +100,7 @@ impl Translator<'_> {
         self.builder.seal_block(host);
         self.builder.seal_block(wasm);
         self.builder.switch_to_block(host);
-        self.emit(Bits::Token { token, value: 0, bits: 0 }, self.offset - 1);
+        self.emit(Bits::Token { token, value: 0, bits: 0 }, self.position.offset() - 1);
         self.call_and_return(callee, probes);
         self.builder.switch_to_block(wasm);
     }
@@ -141,28 +141,31 @@ impl Translator<'_> {
     }
 
     fn direct(&mut self, func: u32) -> Callee {
-        let (slots, vmctx) = if self.env.info.is_imported_func(func) {
-            let import = self.env.layout.func_import(func) as i32;
+        let (slots, vmctx) = if self.input.env().info.is_imported_func(func) {
+            let import = self.input.env().layout.func_import(func) as i32;
             let slots = self.load_constant(types::I64, self.vmctx, import + func_import::SLOTS);
             (slots, self.load_constant(types::I64, self.vmctx, import + func_import::VMCTX))
         } else {
-            let row = self.env.slots + u64::from(func) * u64::from(code_slots::SIZE);
+            let row = self.input.env().slots + u64::from(func) * u64::from(code_slots::SIZE);
             (self.builder.ins().iconst(types::I64, row as i64), self.vmctx)
         };
-        self.resolve(self.env.info.funcs[func as usize], slots, vmctx, None)
+        self.resolve(self.input.env().info.funcs[func as usize], slots, vmctx, None)
     }
 
     /// Resolves the callee by its dispatch cell, if there is one: the code comes from the cell, and the instance is
     /// this one.
     fn dispatched(&mut self, type_index: u32, table: u32) -> Option<Callee> {
         // The stop position, or the callee, must be visible.
-        if self.options.precise || self.graph.in_bursts || !self.passes.has(Pass::ConstantTables) {
+        if self.input.options().precise
+            || self.input.graph().in_bursts
+            || !self.input.has(Pass::ConstantTables)
+        {
             return None;
         }
-        let (info, cells) = (self.env.info, self.env.dispatch_cells?);
+        let (info, cells) = (self.input.env().info, self.input.env().dispatch_cells?);
         let number = info.constant_tables.find(info, table, type_index)?;
         let dispatch = &info.constant_tables.dispatches()[number];
-        self.dispatches.insert(number as u32);
+        self.output.add_dispatch(number as u32);
         let index = self.pop();
         let index = self.extend_index(index, false);
         let len = self.builder.ins().iconst(types::I64, i64::from(dispatch.len));
@@ -188,7 +191,7 @@ impl Translator<'_> {
 
     /// Reports whether all non-null elements of a table have a type.
     fn holds_only(&self, table: u32, type_index: u32) -> bool {
-        let info = self.env.info;
+        let info = self.input.env().info;
         let element = info.tables[table as usize].element_type.type_index();
         let element = element.and_then(|index| index.as_module_index());
         element.is_some_and(|element| info.types.is_subtype(element, type_index))
@@ -201,7 +204,7 @@ impl Translator<'_> {
         let flags = MemFlagsData::new().with_aligned().with_readonly().with_trap_code(Some(null));
         let ty = self.builder.ins().load(types::I32, flags, reference, func_ref::TYPE);
         let differs = self.is_other_type(ty, type_index);
-        if self.env.info.types.get(type_index).is_final {
+        if self.input.env().info.types.get(type_index).is_final {
             self.builder.ins().trapnz(differs, TrapCode::BadSignature.to_clif());
             return;
         }
@@ -219,7 +222,7 @@ impl Translator<'_> {
 
     /// Traps unless a type equals the type with this display or is a supertype of it.
     fn check_above(&mut self, display: Value, type_index: u32) {
-        let depth = self.env.info.types.depth(type_index);
+        let depth = self.input.env().info.types.depth(type_index);
         let flags = MemFlagsData::trusted().with_readonly();
         let len = self.builder.ins().load(types::I32, flags, display, display::LEN);
         let is_short = self.builder.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, len, i64::from(depth));
@@ -231,7 +234,7 @@ impl Translator<'_> {
     }
 
     fn is_other_type(&mut self, id: Value, type_index: u32) -> Value {
-        let expected = i64::from(self.env.type_ids[type_index as usize]);
+        let expected = i64::from(self.input.env().type_ids[type_index as usize]);
         let expected = self.builder.ins().iconst(types::I32, expected);
         self.builder.ins().icmp(IntCC::NotEqual, id, expected)
     }
@@ -244,7 +247,7 @@ impl Translator<'_> {
         self.count_target(reference);
         let flags = MemFlagsData::trusted().with_readonly();
         let vmctx = self.builder.ins().load(types::I64, flags, reference, func_ref::VMCTX);
-        let token = self.options.traced.then(|| {
+        let token = self.input.options().traced.then(|| {
             let token = self.builder.ins().load(types::I32, flags, reference, func_ref::TRACE_TOKEN);
             self.builder.ins().uextend(types::I64, token)
         });
@@ -253,12 +256,12 @@ impl Translator<'_> {
 
     /// Resolves the callee of a row of code slots.
     fn resolve(&mut self, type_index: u32, slots: Value, vmctx: Value, token: Option<Value>) -> Callee {
-        let ty = self.env.info.types.func(type_index);
+        let ty = self.input.env().info.types.func(type_index);
         let operands = self.pop_many(ty.params().len());
         let args = [vmctx, self.vmctx].into_iter().chain(operands).collect();
         let signature = self.signature_of(type_index);
         let flags = self.definition_flags(Region::Code);
-        let entry = match self.graph.in_bursts {
+        let entry = match self.input.graph().in_bursts {
             true => code_slots::INSTRUMENTED_ENTRY,
             false => code_slots::ENTRY,
         };
@@ -267,7 +270,8 @@ impl Translator<'_> {
     }
 
     fn signature_of(&mut self, type_index: u32) -> SigRef {
-        let new = || self.builder.import_signature(wasm_signature(self.env.info.types.func(type_index)));
-        *self.signatures.entry(self.env.type_ids[type_index as usize]).or_insert_with(new)
+        let env = self.input.env();
+        let new = || wasm_signature(env.info.types.func(type_index));
+        self.interned.function(env.type_ids[type_index as usize], &mut self.builder, new)
     }
 }

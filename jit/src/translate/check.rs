@@ -9,7 +9,6 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     AbiParam, Block, ExtFuncData, ExternalName, InstBuilder, Signature, Value, types,
 };
-use cranelift_codegen::settings::OptLevel;
 
 use super::Translator;
 use crate::abi::{leave_signature, resume_signature, returns_in_memory, store_context, wasm_signature};
@@ -21,14 +20,13 @@ impl Translator<'_> {
     pub(super) fn check(&mut self) {
         // Baseline code has no optimiser whose work a check could hinder, and an inlined frame continues behind the
         // call.
-        let is_optimised = self.isa.flags().opt_level() != OptLevel::None;
-        let is_inlined = self.graph.nodes[self.node].behind.is_some();
-        match is_optimised && self.counts_checks_in_register() && !is_inlined {
+        let is_inlined = self.input.graph().nodes[self.position.node()].behind.is_some();
+        match self.input.is_optimised() && self.counts_checks_in_register() && !is_inlined {
             true => self.mark_check(),
             false => self.check_here(),
         }
         // The version in which the frame would have continued takes a frame itself, because it is called.
-        if self.block == 0 && !is_inlined {
+        if self.position.block() == 0 && !is_inlined {
             self.enter_frame();
         }
     }
@@ -36,15 +34,15 @@ impl Translator<'_> {
     /// Leaves a mark with the state that the other version takes over; the mark becomes the check when the code is
     /// optimised.
     fn mark_check(&mut self) {
-        let ty = self.env.info.func_type(self.cfg.func);
-        let guard = self.graph.nodes[self.node].guard;
+        let ty = self.input.env().info.func_type(self.position.cfg().func);
+        let guard = self.input.graph().nodes[self.position.node()].guard;
         let is_guarded = guard.is_some_and(|guard| matches!(guard.when, Lacking::Rounds { .. }));
-        let (check, state) = match self.block {
+        let (check, state) = match self.position.block() {
             // At the entry the state of the frame is its parameters, so the other version is simply called.
             0 => (Check { signature: wasm_signature(ty), places: None, is_guarded }, self.params()),
             _ => {
                 let (places, state) = self.live_state().into_iter().unzip();
-                let signature = if returns_in_memory(ty, self.target.result_registers()) {
+                let signature = if returns_in_memory(ty, self.input.target().result_registers()) {
                     resume_signature(ty)
                 } else {
                     leave_signature(ty)
@@ -53,16 +51,16 @@ impl Translator<'_> {
             }
         };
         let args: Vec<Value> = std::iter::once(self.vmctx).chain(state).collect();
-        let mut signature = Signature::new(self.isa.default_call_conv());
+        let mut signature = Signature::new(self.input.isa().default_call_conv());
         let types = args.iter().map(|&value| AbiParam::new(self.builder.func.dfg.value_type(value)));
         signature.params.extend(types);
         let signature = self.builder.import_signature(signature);
-        let name = self.builder.func.declare_imported_user_function(check::mark(self.checks.len()));
+        let number = self.output.add_check(check);
+        let name = self.builder.func.declare_imported_user_function(check::mark(number));
         let name = ExternalName::user(name);
         let mark =
             self.builder.import_function(ExtFuncData { name, signature, colocated: false, patchable: false });
         self.builder.ins().call(mark, &args);
-        self.checks.push(check);
     }
 
     fn check_here(&mut self) {
@@ -81,13 +79,15 @@ impl Translator<'_> {
         // The loads here must not be hoisted out of an enclosing loop, where they would cost registers.
         let ask_runtime = if is_pinned { ask_runtime_pinned } else { ask_runtime };
         let version = ask_runtime(&mut self.builder.cursor(), self.vmctx);
-        match self.leave_when_hot.take() {
+        match self.blocks.take_exit() {
             Some(leave) => {
                 trap_if_told(&mut self.builder.cursor(), version);
                 self.builder.ins().brif(version, leave, &[version.into()], go_on, &[]);
                 self.builder.seal_block(leave);
             }
-            None if self.block == 0 && self.graph.nodes[self.node].counts_heat() => {
+            None if self.position.block() == 0
+                && self.input.graph().nodes[self.position.node()].counts_heat() =>
+            {
                 // Later calls of a hot function reach better code anyway; this check only asks whether to stop.
                 trap_if_told(&mut self.builder.cursor(), version);
                 self.builder.ins().jump(go_on, &[]);
@@ -96,7 +96,7 @@ impl Translator<'_> {
         }
         self.builder.seal_block(go_on);
         self.builder.switch_to_block(go_on);
-        if self.graph.in_bursts {
+        if self.input.graph().in_bursts {
             self.heed_check();
         }
     }
@@ -105,7 +105,7 @@ impl Translator<'_> {
         let leave = self.cold_block();
         self.builder.ins().brif(version, leave, &[], go_on, &[]);
         self.enter_cold(leave);
-        if self.graph.in_bursts && self.block != 0 {
+        if self.input.graph().in_bursts && self.position.block() != 0 {
             self.cut_path();
         }
         self.out_of_line(|translator| translator.leave_for(version));
@@ -113,12 +113,12 @@ impl Translator<'_> {
 
     /// Reports whether this is checking code, not burst code.
     fn counts_checks(&self) -> bool {
-        self.options.checked && !self.graph.in_bursts
+        self.input.options().checked && !self.input.graph().in_bursts
     }
 
     /// Reports whether this code counts checks in the pinned register.
     pub(super) fn counts_checks_in_register(&self) -> bool {
-        self.counts_checks() && self.options.pinned_cell() == Some(store_context::CHECKS)
+        self.counts_checks() && self.input.options().pinned_cell() == Some(store_context::CHECKS)
     }
 
     /// Counts a check down, where the count is in memory.
@@ -144,10 +144,10 @@ impl Translator<'_> {
 
     fn leave_for(&mut self, version: Value) {
         trap_if_told(&mut self.builder.cursor(), version);
-        match self.block {
+        match self.position.block() {
             0 => {
                 let args: Vec<Value> = [self.vmctx, self.vmctx].into_iter().chain(self.params()).collect();
-                let signature = wasm_signature(self.env.info.func_type(self.cfg.func));
+                let signature = wasm_signature(self.input.env().info.func_type(self.position.cfg().func));
                 let signature = self.builder.import_signature(signature);
                 self.leave_to(signature, version, &args);
             }
@@ -156,7 +156,7 @@ impl Translator<'_> {
     }
 
     fn params(&mut self) -> Vec<Value> {
-        (0..self.cfg.params).map(|local| self.read_local(local)).collect()
+        (0..self.position.cfg().params).map(|local| self.read_local(local)).collect()
     }
 
     fn cold_block(&mut self) -> Block {

@@ -23,7 +23,7 @@ impl Translator<'_> {
         let flags = self.counter_flags();
         let slot = self.passed();
         let last = self.builder.ins().load(types::I64, flags, slot, 0);
-        let key = self.builder.ins().iadd_imm_s(self.vmctx, i64::from(self.cfg.func));
+        let key = self.builder.ins().iadd_imm_s(self.vmctx, i64::from(self.position.cfg().func));
         let key_of_last = self.builder.ins().load(types::I64, flags, last, call_record::KEY);
         let (miss, found) = (self.builder.create_block(), self.builder.create_block());
         let record = self.builder.append_block_param(found, types::I64);
@@ -50,8 +50,8 @@ impl Translator<'_> {
         let store = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
         let code = self.builder.ins().load(types::I64, trusted, store, store_context::FIND_RECORD);
         let signature = self.builder.import_signature(find_record_signature());
-        let [func, sites] =
-            [self.cfg.func, sites].map(|number| self.builder.ins().iconst(types::I32, i64::from(number)));
+        let [func, sites] = [self.position.cfg().func, sites]
+            .map(|number| self.builder.ins().iconst(types::I32, i64::from(number)));
         self.builder.ins().call_indirect(signature, code, &[self.vmctx, func, sites, slot]);
     }
 
@@ -83,10 +83,8 @@ impl Translator<'_> {
     }
 
     fn define_record(&mut self, value: Value) {
-        let variable = self.builder.declare_var(types::I64);
-        self.builder.def_var(variable, value);
-        self.record = Some(variable);
-        if self.options.frames_hold_record() {
+        self.slots.define_record(value, &mut self.builder);
+        if self.input.options().frames_hold_record() {
             self.keep_record(value);
         }
     }
@@ -100,11 +98,11 @@ impl Translator<'_> {
     }
 
     pub(super) fn own_record(&mut self) -> Value {
-        self.builder.use_var(self.record.expect("found or taken at the entry"))
+        self.slots.record(&mut self.builder)
     }
 
     fn pass(&mut self, value: Value) {
-        if self.options.pins_callee_slot() {
+        if self.input.options().pins_callee_slot() {
             self.builder.ins().set_pinned_reg(value);
             return;
         }
@@ -113,7 +111,7 @@ impl Translator<'_> {
     }
 
     fn passed(&mut self) -> Value {
-        if self.options.pins_callee_slot() {
+        if self.input.options().pins_callee_slot() {
             return self.builder.ins().get_pinned_reg(types::I64);
         }
         let (flags, context) = (self.counter_flags(), self.store_context());

@@ -8,7 +8,7 @@
 //! `vm/tests/profiles/unbiased.rs`, which compares shares with exact ones.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, StackSlotData, StackSlotKind, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 use super::Translator;
 use crate::abi::{Builtin, call_record, store_context};
@@ -17,12 +17,11 @@ impl Translator<'_> {
     /// Starts burst code: a frame counts if its caller did, or if it counted in the version that it comes from. A frame
     /// that resumes reaches a check at once.
     pub(super) fn begin_counted(&mut self) {
-        if !self.graph.in_bursts {
+        if !self.input.graph().in_bursts {
             return;
         }
-        let data = StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3);
-        self.counted = Some(self.builder.create_sized_stack_slot(data));
-        let comes_from_check = self.graph.resumes && !self.graph.is_continued;
+        self.slots.make_counted(&mut self.builder);
+        let comes_from_check = self.input.graph().resumes && !self.input.graph().is_continued;
         let cell = if comes_from_check { store_context::COUNTS } else { store_context::PASSED };
         let counts = self.load_count_cell(cell);
         self.set_counted(counts);
@@ -30,18 +29,16 @@ impl Translator<'_> {
 
     /// Returns what the frame adds to a counter: 1 or 0.
     pub(super) fn counted(&mut self) -> Value {
-        let slot = self.counted.expect("code for bursts has it");
-        self.builder.ins().stack_load(types::I64, types::I64, slot, 0)
+        self.slots.counted(&mut self.builder)
     }
 
     fn set_counted(&mut self, value: Value) {
-        let slot = self.counted.expect("code for bursts has it");
-        self.builder.ins().stack_store(types::I64, value, slot, 0);
+        self.slots.set_counted(value, &mut self.builder);
     }
 
     /// Passes whether the frame counts to a callee, or to the version in which the frame continues.
     pub(super) fn pass_counted(&mut self) {
-        if self.graph.in_bursts {
+        if self.input.graph().in_bursts {
             let counts = self.counted();
             let (flags, context) = (self.counter_flags(), self.store_context());
             self.builder.ins().store(flags, counts, context, store_context::PASSED);
@@ -52,7 +49,7 @@ impl Translator<'_> {
     /// path is cut.
     pub(super) fn heed_check(&mut self) {
         let counts = self.load_count_cell(store_context::COUNTS);
-        if self.block == 0 {
+        if self.position.block() == 0 {
             return self.set_counted(counts);
         }
         let before = self.counted();
@@ -75,12 +72,12 @@ impl Translator<'_> {
         if self.path.is_none() {
             return;
         }
-        if self.options.metrics > 0 {
+        if self.input.options().metrics > 0 {
             let measured = self.counted_measured();
             self.charge_record(&measured);
             self.pass_measured(&measured);
         }
-        let [func, block] = [self.cfg.func, self.block]
+        let [func, block] = [self.position.cfg().func, self.position.block()]
             .map(|number| self.builder.ins().iconst(types::I32, i64::from(number)));
         let (path, counts) = (self.path_value(), self.counted());
         self.builtin(Builtin::CutPath, &[func, block, path, counts]);
@@ -88,7 +85,7 @@ impl Translator<'_> {
 
     /// Begins a path at the check, as behind a back edge.
     fn begin_path_at_check(&mut self) {
-        let first = self.graph.path_from(self.block).filter(|_| self.path.is_some());
+        let first = self.input.graph().path_from(self.position.block()).filter(|_| self.path.is_some());
         if let Some(first) = first {
             let first = self.builder.ins().iconst(types::I64, first);
             self.set_path(first);
@@ -100,7 +97,7 @@ impl Translator<'_> {
     pub(super) fn count_ops(&mut self, ops: u32) {
         let counts = self.counted();
         let ops = self.builder.ins().imul_imm_s(counts, i64::from(ops));
-        self.add_to_record(call_record::ops(self.options.metrics), ops);
+        self.add_to_record(call_record::ops(self.input.options().metrics), ops);
     }
 
     fn load_count_cell(&mut self, cell: i32) -> Value {

@@ -15,12 +15,12 @@ use crate::abi::{TrapCode, store_context};
 impl Translator<'_> {
     /// Takes a frame at the entry of a function by a call.
     pub(super) fn enter_frame(&mut self) {
-        if !self.options.limits_frames {
+        if !self.input.options().limits_frames {
             return;
         }
         // The recorded stop position is before the frame's first instruction, as on stack overflow.
-        self.block = self.graph.nodes[0].block;
-        self.at(self.cfg.blocks[self.block as usize].start - 1);
+        let entry = self.position.move_to_first_block(&self.input);
+        self.at(entry);
         let (flags, context) = (self.counter_flags(), self.store_context());
         let left = self.builder.ins().load(types::I64, flags, context, store_context::FRAMES_LEFT);
         let rest = self.builder.ins().iadd_imm_s(left, -1);
@@ -31,7 +31,7 @@ impl Translator<'_> {
 
     /// Gives the frame back at a normal exit.
     pub(super) fn leave_frame(&mut self) {
-        if !self.options.limits_frames {
+        if !self.input.options().limits_frames {
             return;
         }
         let (flags, context) = (self.counter_flags(), self.store_context());

@@ -22,7 +22,7 @@ struct Multiples {
 
 impl Translator<'_> {
     fn tests_divisibility(&self) -> bool {
-        self.is_optimised() && self.passes.has(Pass::Divisible)
+        self.input.is_optimised() && self.input.has(Pass::Divisible)
     }
 
     /// Tests whether `remainder` is zero, or with `is_opposite` whether it is not, as a CLIF truth value; `None` if it

@@ -9,13 +9,13 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     self, BlockArg, BlockCall, ExceptionTableData, ExceptionTableItem, InstBuilder, MemFlagsData, SigRef,
-    StackSlotData, StackSlotKind, Value, types,
+    Value, types,
 };
 use wasmparser::Operator;
 
 use super::Translator;
 use super::flow::operands_behind;
-use crate::abi::{Builtin, TrapCode, clif_type, exception, value, vmctx};
+use crate::abi::{Builtin, TrapCode, clif_type, exception, vmctx};
 use crate::cfg::{Catch, Edge, Reference, Thrown};
 use crate::graph::{Node, Wire};
 use crate::plan::Probes;
@@ -31,7 +31,7 @@ pub(super) struct Ways {
 impl Translator<'_> {
     /// Translates the call at the end of `node`.
     pub(super) fn call_and_catch(&mut self, node: &Node, op: &Operator<'_>, catches: &[Catch]) {
-        let block = &self.cfg.blocks[node.block as usize];
+        let block = &self.position.cfg().blocks[node.block as usize];
         let callee = self.named_callee(op).expect("the block ends in a call");
         self.flush(operands_behind(&block.edges, &node.wires));
         let ways = self.try_call(callee.signature, callee.code, &callee.args);
@@ -51,7 +51,7 @@ impl Translator<'_> {
 
     /// Translates the throw at the end of `node`.
     pub(super) fn throw(&mut self, node: &Node, thrown: Thrown, catches: &[Catch]) {
-        let block = &self.cfg.blocks[node.block as usize];
+        let block = &self.position.cfg().blocks[node.block as usize];
         if self.throw_to_handler(node, thrown, catches) {
             return;
         }
@@ -62,14 +62,15 @@ impl Translator<'_> {
                 self.builder.ins().trapz(exception, TrapCode::NullReference.to_clif());
                 exception
             }
-            Thrown::Caught(depth) => self.operand_at(depth),
+            Thrown::Caught(depth) => self.stack.at(depth, &self.position.cfg().stacks, &mut self.builder),
         };
         if catches.is_empty() && node.lands.is_none() {
             return self.leave_with(exception);
         }
         self.flush(operands_behind(&block.edges, &node.wires));
         let builtin = Builtin::Throw;
-        let signature = self.builder.import_signature(builtin.signature(self.isa.default_call_conv()));
+        let signature =
+            self.builder.import_signature(builtin.signature(self.input.isa().default_call_conv()));
         let table = self.load_constant(types::I64, self.vmctx, vmctx::BUILTINS);
         let code = self.load_constant(types::I64, table, builtin.offset());
         let ways = self.try_call(signature, code, &[self.vmctx, exception]);
@@ -88,32 +89,16 @@ impl Translator<'_> {
 
     /// Allocates an exception that carries the topmost operands.
     fn make_exception(&mut self, tag: u32) -> Value {
-        let carried = self.env.info.tag_type(tag).params().len();
+        let carried = self.input.env().info.tag_type(tag).params().len();
         let values = self.pop_many(carried);
         let address = match carried {
             0 => self.builder.ins().iconst(types::I64, 0),
-            _ => self.carried_values(&values),
+            _ => self.slots.carry(&values, &mut self.builder),
         };
         let tag = self.builder.ins().iconst(types::I32, i64::from(tag));
         let exception = self.builtin(Builtin::MakeException, &[tag, address]);
         self.builder.ins().trapz(exception, TrapCode::Host.to_clif());
         exception
-    }
-
-    /// Stores values in the frame, in one place that all throws of the function share, and returns its address.
-    fn carried_values(&mut self, values: &[Value]) -> Value {
-        let size = values.len() as u32 * value::SIZE;
-        let slot = *self.carried.get_or_insert_with(|| {
-            let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, size, 4);
-            self.builder.create_sized_stack_slot(slot)
-        });
-        let room = &mut self.builder.func.sized_stack_slots[slot].size;
-        *room = size.max(*room);
-        let address = self.builder.ins().stack_addr(types::I64, slot, 0);
-        for (&value, offset) in values.iter().zip((0..).step_by(value::SIZE as usize)) {
-            self.builder.ins().store(MemFlagsData::trusted(), value, address, offset);
-        }
-        address
     }
 
     pub(super) fn try_call(&mut self, signature: SigRef, code: Value, args: &[Value]) -> Ways {
@@ -137,7 +122,7 @@ impl Translator<'_> {
     fn land_exception(&mut self, landing: ir::Block, node: &Node, (first, catches): (usize, &[Catch])) {
         self.begin_cold(landing);
         let thrown = self.builder.block_params(landing)[0];
-        let edges = &self.cfg.blocks[node.block as usize].edges[first..];
+        let edges = &self.position.cfg().blocks[node.block as usize].edges[first..];
         self.catch(thrown, node, (edges, &node.wires[first..]), catches);
     }
 
@@ -149,7 +134,7 @@ impl Translator<'_> {
         (edges, wires): (&[Edge], &[Wire]),
         catches: &[Catch],
     ) {
-        let after = after(node, self.cfg.blocks[node.block as usize].end);
+        let after = after(node, self.position.cfg().blocks[node.block as usize].end);
         for (catch, (edge, wire)) in catches.iter().zip(edges.iter().zip(wires)) {
             let other = catch.tag.map(|tag| self.test_tag(thrown, tag));
             let values = self.caught_values(catch, thrown);
@@ -170,7 +155,7 @@ impl Translator<'_> {
     fn test_tag(&mut self, thrown: Value, tag: u32) -> ir::Block {
         let flags = MemFlagsData::trusted().with_readonly();
         let found = self.builder.ins().load(types::I64, flags, thrown, exception::TAG);
-        let own = self.load_constant(types::I64, self.vmctx, self.env.layout.tag(tag) as i32);
+        let own = self.load_constant(types::I64, self.vmctx, self.input.env().layout.tag(tag) as i32);
         let is_it = self.builder.ins().icmp(IntCC::Equal, found, own);
         let (here, other) = (self.builder.create_block(), self.builder.create_block());
         self.builder.ins().brif(is_it, here, &[], other, &[]);
@@ -186,7 +171,7 @@ impl Translator<'_> {
 
     /// Returns the operands that a handler finds on the stack.
     fn caught_values(&mut self, catch: &Catch, thrown: Value) -> Vec<Value> {
-        let carried = catch.tag.map_or(&[][..], |tag| self.env.info.tag_type(tag).params());
+        let carried = catch.tag.map_or(&[][..], |tag| self.input.env().info.tag_type(tag).params());
         let flags = MemFlagsData::trusted().with_readonly();
         let load = |(&ty, index): (&wasmparser::ValType, u32)| {
             self.builder.ins().load(clif_type(ty), flags, thrown, exception::value(index))

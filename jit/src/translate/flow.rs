@@ -16,17 +16,17 @@ use crate::graph::{Node, Wire};
 impl Translator<'_> {
     /// Translates the end of node `index`; `last` is the instruction that ends it, if there is one.
     pub(super) fn end_of_node(&mut self, index: usize, last: Option<&Operator<'_>>) {
-        let node = &self.graph.nodes[index];
-        let block = &self.cfg.blocks[node.block as usize];
+        let node = &self.input.graph().nodes[index];
+        let block = &self.position.cfg().blocks[node.block as usize];
         self.send_locals_home();
         match (&block.how, node.sure) {
             (End::Jump, _) => {
                 self.go_along(&block.edges[0], &node.wires[0]);
             }
             (End::Branch, Some(sure)) => {
-                self.drop();
+                self.stack.drop(&self.position.cfg().stacks);
                 let sure = sure as usize;
-                if self.options.predicts {
+                if self.input.options().predicts {
                     let is_taken = self.builder.ins().iconst(ir::types::I32, i64::from(sure == 0));
                     self.see_branch(is_taken);
                 }
@@ -60,7 +60,7 @@ impl Translator<'_> {
                 self.builder.ins().sequence_point();
                 self.builder.ins().trap(TrapCode::Unreachable.to_clif());
             }
-            (End::Call(_), _) if node.is_behind_call(self.cfg) => {
+            (End::Call(_), _) if node.is_behind_call(self.position.cfg()) => {
                 self.go_along(&block.edges[0], &node.wires[0]);
             }
             (End::Call(catches), _) => {
@@ -122,7 +122,7 @@ impl Translator<'_> {
 
     fn cross_and(&mut self, moves: bool, edge: &Edge, wire: &Wire, values: &[Value]) {
         if wire.to.is_none() {
-            self.leaving = SmallVec::from_slice(values);
+            self.slots.leave_with(values);
         }
         self.probes(&wire.probes);
         let Some(to) = wire.to else {
@@ -173,7 +173,7 @@ impl Translator<'_> {
     /// live.
     fn is_usually_taken(&self, node: &Node) -> bool {
         let Some(all) = node.count.filter(|_| !self.goes_round(&node.wires[0])) else { return false };
-        let most = |wire: &Wire| Some(self.graph.nodes[wire.to? as usize].count?.min(all));
+        let most = |wire: &Wire| Some(self.input.graph().nodes[wire.to? as usize].count?.min(all));
         match [&node.wires[0], &node.wires[1]].map(most) {
             [Some(taken), Some(other)] => taken > other,
             [Some(taken), None] => taken > all - taken,
@@ -184,8 +184,8 @@ impl Translator<'_> {
 
     fn goes_round(&self, wire: &Wire) -> bool {
         let Some(to) = wire.to else { return false };
-        let to = &self.graph.nodes[to as usize];
-        to.frame == self.frame && self.cfg.blocks[to.block as usize].is_loop_header
+        let to = &self.input.graph().nodes[to as usize];
+        to.frame == self.position.frame() && self.position.cfg().blocks[to.block as usize].is_loop_header
     }
 
     /// Fills the blocks that belong to edges.

@@ -7,15 +7,9 @@ use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value, types};
 
 use super::Translator;
-use super::variables::HomeKind;
 use crate::options::Pass;
 
 impl Translator<'_> {
-    /// Reports whether Cranelift's optimiser will drop dead instructions.
-    pub(super) fn is_optimised(&self) -> bool {
-        self.homes == HomeKind::Variables
-    }
-
     /// Returns the bits of a constant integer.
     pub(super) fn constant_of(&self, value: Value) -> Option<u64> {
         match self.definition(value)? {
@@ -51,7 +45,7 @@ impl Translator<'_> {
     }
 
     fn truth_in(&self, value: Value) -> Option<Value> {
-        match *self.definition(value).filter(|_| self.passes.has(Pass::Conditions))? {
+        match *self.definition(value).filter(|_| self.input.has(Pass::Conditions))? {
             InstructionData::Unary { opcode: Opcode::Uextend, arg } => {
                 (self.builder.func.dfg.value_type(arg) == types::I8 && self.is_comparison(arg)).then_some(arg)
             }

@@ -22,7 +22,7 @@ impl Translator<'_> {
     /// Translates a round of a loop that follows a pointer.
     pub(super) fn follow(&mut self, &Follow { chase, stream }: &Follow) {
         let pointer = self.read_local(chase.local);
-        let start = self.env.layout.counter(stream).cast_signed();
+        let start = self.input.env().layout.counter(stream).cast_signed();
         let stream = self.builder.ins().iadd_imm_s(self.vmctx, start);
         let flags = self.counter_flags();
         let next = self.builder.ins().load(types::I64, flags, stream, stream::NEXT);

@@ -30,7 +30,7 @@ impl Translator<'_> {
     }
 
     fn load_global(&mut self, index: u32) -> Value {
-        let ty = clif_type(self.env.info.global_type(index));
+        let ty = clif_type(self.input.env().info.global_type(index));
         let (base, offset) = self.global_cell(index);
         let flags = self.global_flags(index);
         self.builder.ins().load(ty, flags, base, offset)
@@ -38,7 +38,7 @@ impl Translator<'_> {
 
     /// Returns the value of an immutable global that the module initialises with a constant.
     fn constant_global(&mut self, index: u32) -> Option<Value> {
-        let global = &self.env.info.globals[index as usize];
+        let global = &self.input.env().info.globals[index as usize];
         let init = global.init.as_ref().filter(|_| !global.ty.mutable)?;
         Some(match init.0[..] {
             [ConstOp::I32(value)] => self.builder.ins().iconst(types::I32, i64::from(value as u32)),
@@ -50,7 +50,7 @@ impl Translator<'_> {
     }
 
     fn global_flags(&mut self, index: u32) -> MemFlagsData {
-        let info = self.env.info;
+        let info = self.input.env().info;
         let region = match index < info.imported_globals {
             true => Region::ImportedGlobals,
             false => Region::Global(index),
@@ -63,10 +63,10 @@ impl Translator<'_> {
     }
 
     fn global_cell(&mut self, index: u32) -> (Value, i32) {
-        match index.checked_sub(self.env.info.imported_globals) {
-            Some(own) => (self.vmctx, self.env.layout.global(own) as i32),
+        match index.checked_sub(self.input.env().info.imported_globals) {
+            Some(own) => (self.vmctx, self.input.env().layout.global(own) as i32),
             None => {
-                let at = self.env.layout.global_import(index) as i32;
+                let at = self.input.env().layout.global_import(index) as i32;
                 (self.load_constant(types::I64, self.vmctx, at), 0)
             }
         }

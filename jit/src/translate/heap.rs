@@ -8,9 +8,6 @@ use super::Translator;
 use super::region::Region;
 use crate::abi::{TrapCode, memory};
 
-/// The number of a node's addresses that are kept for later accesses with the same index.
-const MOST_ADDRESSES: usize = 8;
-
 /// The address, constant offset and flags of an access.
 pub(super) struct Access {
     pub(super) base: Value,
@@ -28,7 +25,7 @@ impl Translator<'_> {
 
     /// Checks an access of `size` bytes at an index unless guard pages do, and returns the address.
     pub(super) fn place(&mut self, arg: &MemArg, index: Value, size: u64) -> Access {
-        let ty = self.env.info.memories[memory_of(arg) as usize];
+        let ty = self.input.env().info.memories[memory_of(arg) as usize];
         let (base, offset) = match self.is_covered_by_guard(&ty, arg.offset.saturating_add(size)) {
             true => self.guarded_address(arg, index),
             false => {
@@ -44,8 +41,7 @@ impl Translator<'_> {
         let memory = memory_of(arg);
         let (index, constant) = self.as_sum(index);
         let offset = arg.offset + constant;
-        let known = self.addresses.iter().find(|&&(of, at, _)| (of, at) == (memory, index));
-        if let Some(&(_, _, address)) = known {
+        if let Some(address) = self.addresses.address(memory, index) {
             return self.fold_offset(address, offset);
         }
         let start = self.memory_base(memory);
@@ -55,30 +51,21 @@ impl Translator<'_> {
             return (start, place);
         }
         let address = self.builder.ins().iadd(start, extended);
-        if self.addresses.len() == MOST_ADDRESSES {
-            self.addresses.pop_front();
-        }
-        self.addresses.push_back((memory, index, address));
+        self.addresses.keep_address(memory, index, address);
         self.fold_offset(address, offset)
-    }
-
-    /// Forgets the addresses computed so far.
-    pub(super) fn forget_addresses(&mut self) {
-        self.base = None;
-        self.addresses.clear();
     }
 
     /// Records an access in traces, recorded bursts and the simulated cache, even if it will trap. `number` is the
     /// number of the access within the instruction.
     pub(super) fn see_access(&mut self, arg: &MemArg, index: Value, size: u64, number: u32) {
-        if !self.options.records_references() && self.options.cache.is_none() {
+        if !self.input.options().records_references() && self.input.options().cache.is_none() {
             return;
         }
         let memory = memory_of(arg);
-        let is_64 = self.env.info.memories[memory as usize].memory64;
+        let is_64 = self.input.env().info.memories[memory as usize].memory64;
         let index = self.extend_index(index, is_64);
         self.record_access((index, arg.offset), size, is_64, number);
-        if self.options.cache.is_some() {
+        if self.input.options().cache.is_some() {
             let start = self.memory_base(memory);
             let (address, rest) = self.fold_offset(index, arg.offset);
             let address = self.offset_by(address, rest);
@@ -96,20 +83,20 @@ impl Translator<'_> {
     }
 
     pub(super) fn heap_flags(&mut self, index: u32) -> MemFlagsData {
-        let region = match index < self.env.info.imported_memories {
+        let region = match index < self.input.env().info.imported_memories {
             true => Region::ImportedMemories,
             false => Region::Memory(index),
         };
-        let region = self.regions.get(region, self.builder.func);
-        MemFlagsData::new()
+        let code = self.access_code(TrapCode::MemoryOutOfBounds);
+        let flags = MemFlagsData::new()
             .with_endianness(cranelift_codegen::ir::Endianness::Little)
-            .with_trap_code(Some(self.access_code(TrapCode::MemoryOutOfBounds)))
-            .with_alias_region(Some(region))
+            .with_trap_code(Some(code));
+        self.interned.flags(flags, region, self.builder.func)
     }
 
     /// Reports whether every index plus `end` lies within reservation and guard, so that the hardware checks.
     fn is_covered_by_guard(&self, ty: &MemoryType, end: u64) -> bool {
-        let style = &self.options.memory;
+        let style = &self.input.options().memory;
         let beyond_indices = style.reservation.saturating_add(style.guard).saturating_sub(4 << 30);
         !ty.memory64 && style.is_static() && end <= beyond_indices
     }
@@ -128,18 +115,18 @@ impl Translator<'_> {
     /// address 0 even when mispredicted, and the access itself traps there.
     fn checked_address(&mut self, arg: &MemArg, ty: &MemoryType, index: Value, size: u64) -> Value {
         let out_of_bounds = self.out_of_bounds(arg, ty, index, size);
-        if self.options.explicit_traps {
+        if self.input.options().explicit_traps {
             self.builder.ins().trapnz(out_of_bounds, TrapCode::MemoryOutOfBounds.to_clif());
         }
         let start = self.memory_base(memory_of(arg));
         let address = self.builder.ins().iadd(start, index);
         let (address, rest) = self.fold_offset(address, arg.offset);
         let address = self.offset_by(address, rest);
-        if self.options.spectre_guards {
+        if self.input.options().spectre_guards {
             let zero = self.builder.ins().iconst(types::I64, 0);
             return self.builder.ins().select_spectre_guard(out_of_bounds, zero, address);
         }
-        if !self.options.explicit_traps {
+        if !self.input.options().explicit_traps {
             self.builder.ins().trapnz(out_of_bounds, TrapCode::MemoryOutOfBounds.to_clif());
         }
         address
@@ -176,14 +163,14 @@ impl Translator<'_> {
 
     /// Returns the address of a memory's byte 0.
     pub(super) fn memory_base(&mut self, index: u32) -> Value {
-        if let Some((_, base)) = self.base.filter(|(memory, _)| *memory == index) {
+        if let Some(base) = self.addresses.base(index) {
             return base;
         }
         let (definition, offset) = self.memory_definition(index);
-        let ty = &self.env.info.memories[index as usize];
-        if ty.shared || self.options.memory.is_static() && !ty.memory64 {
+        let ty = &self.input.env().info.memories[index as usize];
+        if ty.shared || self.input.options().memory.is_static() && !ty.memory64 {
             let base = self.load_constant(types::I64, definition, offset + memory::BASE);
-            self.base = Some((index, base));
+            self.addresses.keep_base(index, base);
             return base;
         }
         let flags = self.definition_flags(Region::MemoryDefinitions);
@@ -194,7 +181,7 @@ impl Translator<'_> {
     pub(super) fn memory_len(&mut self, index: u32) -> Value {
         let (definition, offset) = self.memory_definition(index);
         let flags = self.definition_flags(Region::MemoryDefinitions);
-        if self.env.info.memories[index as usize].shared {
+        if self.input.env().info.memories[index as usize].shared {
             let address = self.offset_by(definition, offset + memory::LEN);
             return self.builder.ins().atomic_load(types::I64, flags, address);
         }
@@ -202,18 +189,18 @@ impl Translator<'_> {
     }
 
     pub(super) fn definition_flags(&mut self, region: Region) -> MemFlagsData {
-        MemFlagsData::trusted().with_alias_region(Some(self.regions.get(region, self.builder.func)))
+        self.interned.flags(MemFlagsData::trusted(), region, self.builder.func)
     }
 
     fn memory_definition(&mut self, index: u32) -> (Value, i32) {
-        let imported = self.env.info.imported_memories;
+        let imported = self.input.env().info.imported_memories;
         match index.checked_sub(imported) {
-            Some(own) if self.env.info.memories[index as usize].shared => {
-                (self.load_constant(types::I64, self.vmctx, self.env.layout.memory(own) as i32), 0)
+            Some(own) if self.input.env().info.memories[index as usize].shared => {
+                (self.load_constant(types::I64, self.vmctx, self.input.env().layout.memory(own) as i32), 0)
             }
-            Some(own) => (self.vmctx, self.env.layout.memory(own) as i32),
+            Some(own) => (self.vmctx, self.input.env().layout.memory(own) as i32),
             None => {
-                let at = self.env.layout.memory_import(index) as i32;
+                let at = self.input.env().layout.memory_import(index) as i32;
                 (self.load_constant(types::I64, self.vmctx, at), 0)
             }
         }

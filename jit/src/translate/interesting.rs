@@ -9,7 +9,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 
 use super::Translator;
-use super::path::PathRegister;
+use super::state::PathRegister;
 
 impl Translator<'_> {
     /// Counts the path whose numbers are the register plus `amount`. If the path owns its cell it is interesting, and
@@ -79,6 +79,6 @@ impl Translator<'_> {
     }
 
     fn cells(&self) -> &[u32] {
-        self.graph.cells.as_ref().expect("graphs with probes of interesting paths have cells")
+        self.input.graph().cells.as_ref().expect("graphs with probes of interesting paths have cells")
     }
 }

@@ -3,8 +3,7 @@
 //! Each call that may throw is a `try_call` with a landing of its own, which leads on to that node with the exception in
 //! a variable. A throw whose handler is known is a jump, and makes no exception.
 
-use cranelift_codegen::ir::{BlockArg, InstBuilder, SigRef, Value, types};
-use cranelift_frontend::Variable;
+use cranelift_codegen::ir::{BlockArg, InstBuilder, SigRef, Value};
 
 use super::Translator;
 use super::exception::after;
@@ -16,16 +15,15 @@ use crate::plan::Probes;
 impl Translator<'_> {
     /// Translates the landing of an inlined call.
     pub(super) fn land_from_inlined(&mut self, node: &Node) {
-        let variable = self.thrown();
-        let thrown = self.builder.use_var(variable);
-        let block = &self.cfg.blocks[node.block as usize];
+        let thrown = self.slots.thrown(&mut self.builder);
+        let block = &self.position.cfg().blocks[node.block as usize];
         let (_, catches) = block.how.catches();
-        self.catch(thrown, node, (node.edges(self.cfg), &node.wires), catches);
+        self.catch(thrown, node, (node.edges(self.position.cfg()), &node.wires), catches);
     }
 
     /// Calls code, and returns the results; exceptions land where those of the node do.
     pub(super) fn call_or_land(&mut self, signature: SigRef, code: Value, args: &[Value]) -> Vec<Value> {
-        let node = &self.graph.nodes[self.node];
+        let node = &self.input.graph().nodes[self.position.node()];
         if node.lands.is_none() {
             let call = self.builder.ins().call_indirect(signature, code, args);
             return self.builder.inst_results(call).to_vec();
@@ -44,15 +42,12 @@ impl Translator<'_> {
 
     /// Passes an exception on to the landing around, or out of the machine frame.
     pub(super) fn pass_on(&mut self, thrown: Value) {
-        let Some(landing) = self.graph.nodes[self.node].lands else { return self.leave_with(thrown) };
-        let variable = self.thrown();
-        self.builder.def_var(variable, thrown);
+        let Some(landing) = self.input.graph().nodes[self.position.node()].lands else {
+            return self.leave_with(thrown);
+        };
+        self.slots.set_thrown(thrown, &mut self.builder);
         // The wire to the landing counts as translated behind all calls of the node.
-        self.builder.ins().jump(self.blocks[landing as usize], &[] as &[BlockArg]);
-    }
-
-    fn thrown(&mut self) -> Variable {
-        *self.thrown.get_or_insert_with(|| self.builder.declare_var(types::I64))
+        self.builder.ins().jump(self.blocks.of(landing), &[] as &[BlockArg]);
     }
 
     /// Jumps to the handler of the throw at the end of `node`, and reports whether it is known.
@@ -61,7 +56,7 @@ impl Translator<'_> {
         if node.sure.is_none() && node.caught.is_none() {
             return false;
         }
-        let carried = self.pop_many(self.env.info.tag_type(tag).params().len());
+        let carried = self.pop_many(self.input.env().info.tag_type(tag).params().len());
         match (node.sure, node.caught) {
             (Some(sure), _) => self.throw_to_own(node, (sure as usize, catches), &carried),
             (None, Some(handler)) => self.throw_to_caller(handler, &carried),
@@ -71,7 +66,7 @@ impl Translator<'_> {
     }
 
     fn throw_to_own(&mut self, node: &Node, (sure, catches): (usize, &[Catch]), carried: &[Value]) {
-        let block = &self.cfg.blocks[node.block as usize];
+        let block = &self.position.cfg().blocks[node.block as usize];
         let (edge, wire) = (&block.edges[sure], &node.wires[sure]);
         self.flush(operands_behind(std::slice::from_ref(edge), std::slice::from_ref(wire)));
         let others = node.wires.iter().zip(0..).filter(|&(_, other)| other != sure);
@@ -84,10 +79,9 @@ impl Translator<'_> {
 
     /// Continues in a frame around the one of the node.
     fn throw_to_caller(&mut self, handler: Handler, carried: &[Value]) {
-        let (cfg, frame, base) = (self.cfg, self.frame, self.stack.base);
-        (self.cfg, self.frame) = (self.graph.cfg_of(self.own, handler.frame), handler.frame);
-        self.stack.base = self.around_calls.base(handler.frame);
-        let block = &self.cfg.blocks[handler.block as usize];
+        let frame = self.position.frame();
+        self.move_to_frame(handler.frame);
+        let block = &self.position.cfg().blocks[handler.block as usize];
         let catch = &block.how.catches().1[handler.edge as usize - 1];
         let wire = Wire { to: handler.to, probes: Probes::new() };
         self.cross_with(
@@ -95,6 +89,12 @@ impl Translator<'_> {
             &wire,
             if catch.tag.is_some() { carried } else { &[] },
         );
-        (self.cfg, self.frame, self.stack.base) = (cfg, frame, base);
+        self.move_to_frame(frame);
+    }
+
+    /// Continues with the locals and operands of another frame.
+    fn move_to_frame(&mut self, frame: u32) {
+        self.position.move_to_frame(frame, &self.input);
+        self.stack.enter_frame(frame);
     }
 }

@@ -90,11 +90,11 @@ impl Translator<'_> {
         let bytes = self.memory_len(index);
         let shift = self.builder.ins().iconst(I64, 16);
         let pages = self.builder.ins().ushr(bytes, shift);
-        self.push_size(pages, self.env.info.memories[index as usize].memory64);
+        self.push_size(pages, self.input.env().info.memories[index as usize].memory64);
     }
 
     fn memory_grow(&mut self, index: u32) {
-        let is_64 = self.env.info.memories[index as usize].memory64;
+        let is_64 = self.input.env().info.memories[index as usize].memory64;
         let delta = self.pop();
         let delta = self.extend_index(delta, is_64);
         let memory = self.builder.ins().iconst(I32, i64::from(index));

@@ -2,14 +2,11 @@
 //!
 //! Code only appends to the log: what a simulation costs is paid where readings are taken, which exclude it. The sums stay in the frame, where the stack walk finds them; see `plan::metrics` for their meaning.
 
-use cranelift_codegen::ir::{
-    InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKey, StackSlotKind, Value, types,
-};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use smallvec::SmallVec;
 
 use super::Translator;
 use crate::abi::{call_record, read_metrics_signature, simulation_log, store_context};
-use crate::code::METRICS_SLOT;
 
 /// Measurements by metric.
 pub(super) type Measured = SmallVec<[Value; 2]>;
@@ -17,15 +14,12 @@ pub(super) type Measured = SmallVec<[Value; 2]>;
 impl Translator<'_> {
     /// Creates the function's sums, if anything is measured: zero, or those of the frame that OSR moved here.
     pub(super) fn begin_metrics(&mut self) {
-        if self.options.metrics == 0 {
+        if self.input.options().metrics == 0 {
             return;
         }
-        let key = StackSlotKey::new(METRICS_SLOT + u64::from(self.options.metrics));
-        let size = 8 * self.options.metrics;
-        let slot = StackSlotData::new_with_key(StackSlotKind::ExplicitSlot, size, 3, key);
-        self.sums = Some(self.builder.create_sized_stack_slot(slot));
+        self.slots.make_sums(self.input.options().metrics, &mut self.builder);
         for metric in self.metrics() {
-            let first = match self.graph.is_continued {
+            let first = match self.input.graph().is_continued {
                 true => self.load_metric_cell(store_context::measured(metric)),
                 false => self.builder.ins().iconst(types::I64, 0),
             };
@@ -37,7 +31,7 @@ impl Translator<'_> {
     /// In bursts these may not measure, so the code takes a new reading.
     pub(super) fn start_metrics(&mut self) {
         self.count_start();
-        if self.graph.in_bursts {
+        if self.input.graph().in_bursts {
             self.read_metrics();
         }
         for metric in self.metrics() {
@@ -57,7 +51,7 @@ impl Translator<'_> {
     /// Returns the measurements, zeroed if they do not count in bursts.
     pub(super) fn counted_measured(&mut self) -> Measured {
         let mut measured = self.measured();
-        if self.graph.in_bursts {
+        if self.input.graph().in_bursts {
             let once = self.once();
             measured.iter_mut().for_each(|value| *value = self.builder.ins().imul(*value, once));
         }
@@ -93,7 +87,7 @@ impl Translator<'_> {
 
     /// Charges the call record with `measured`, if calling contexts are counted.
     pub(super) fn charge_record(&mut self, measured: &[Value]) {
-        if self.options.contexts {
+        if self.input.options().contexts {
             for (metric, &value) in (0..).zip(measured) {
                 self.add_to_record(call_record::metric(metric), value);
             }
@@ -102,7 +96,7 @@ impl Translator<'_> {
 
     /// Counts a start of measuring.
     fn count_start(&mut self) {
-        if self.options.contexts && self.options.metrics > 0 {
+        if self.input.options().contexts && self.input.options().metrics > 0 {
             let once = self.once();
             self.add_to_record(call_record::STARTS, once);
         }
@@ -123,7 +117,7 @@ impl Translator<'_> {
 
     /// Logs an access at `address` in the memory whose byte 0 is at `start`, if there is a simulated cache.
     pub(super) fn touch(&mut self, start: Value, address: Value, bytes: u64) {
-        if self.options.cache.is_some() {
+        if self.input.options().cache.is_some() {
             let what = self.builder.ins().iadd_imm_s(start, bytes as i64);
             self.log_for_simulation(what, address);
         }
@@ -131,19 +125,19 @@ impl Translator<'_> {
 
     /// Logs the branch at the end of a block, if there is a simulated predictor.
     pub(super) fn see_branch(&mut self, is_taken: Value) {
-        if !self.options.predicts {
+        if !self.input.options().predicts {
             return;
         }
         let what = self.builder.ins().iadd_imm_s(self.vmctx, simulation_log::BRANCH as i64);
         let is_taken = self.builder.ins().uextend(types::I64, is_taken);
         let is_taken = self.builder.ins().ishl_imm_u(is_taken, 32);
-        let place = self.builder.ins().iadd_imm_s(is_taken, i64::from(self.offset));
+        let place = self.builder.ins().iadd_imm_s(is_taken, i64::from(self.position.offset()));
         self.log_for_simulation(what, place);
     }
 
     /// Has the log emptied before the runtime shows the simulated cache a bulk operation itself.
     pub(super) fn empty_simulation_log(&mut self) {
-        if self.options.cache.is_some() {
+        if self.input.options().cache.is_some() {
             self.read_metrics();
         }
     }
@@ -151,7 +145,7 @@ impl Translator<'_> {
     /// Appends to the simulation log, and has it emptied when it is full.
     fn log_for_simulation(&mut self, what: Value, place: Value) {
         let flags = self.counter_flags();
-        let is_pinned = self.options.pins_simulation_log();
+        let is_pinned = self.input.options().pins_simulation_log();
         let next = match is_pinned {
             true => self.builder.ins().get_pinned_reg(types::I64),
             false => self.load_metric_cell(store_context::SIMULATION_NEXT),
@@ -176,11 +170,11 @@ impl Translator<'_> {
     }
 
     fn metrics(&self) -> std::ops::Range<u32> {
-        0..self.options.metrics
+        0..self.input.options().metrics
     }
 
     fn read_metrics(&mut self) {
-        if !self.options.reads_metrics {
+        if !self.input.options().reads_metrics {
             return;
         }
         let context = self.store_context();
@@ -200,18 +194,12 @@ impl Translator<'_> {
         self.load_metric_cell(store_context::metric(metric))
     }
 
-    fn sums(&self) -> StackSlot {
-        self.sums.expect("made at the start where anything is measured")
-    }
-
     fn sum(&mut self, metric: u32) -> Value {
-        let slot = self.sums();
-        self.builder.ins().stack_load(types::I64, types::I64, slot, 8 * metric as i32)
+        self.slots.sum(metric, &mut self.builder)
     }
 
     fn set_sum(&mut self, metric: u32, value: Value) {
-        let slot = self.sums();
-        self.builder.ins().stack_store(types::I64, value, slot, 8 * metric as i32);
+        self.slots.set_sum(metric, value, &mut self.builder);
     }
 
     fn load_metric_cell(&mut self, offset: i32) -> Value {

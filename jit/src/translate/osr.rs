@@ -18,10 +18,10 @@ const FEW_LOCALS: usize = 256;
 impl Translator<'_> {
     /// Counts heat; requests a better version once the function is hot, and continues in it if it is ready.
     pub(super) fn heat(&mut self, counter: u32) {
-        let call = if self.block == 0 { heat::CALL } else { 0 };
+        let call = if self.position.block() == 0 { heat::CALL } else { 0 };
         let heat = self.count(counter, heat::ROUND + call);
         let heat = self.builder.ins().ireduce(types::I32, heat);
-        let hot = self.options.hot_after(self.env.info.body(self.own.func).len());
+        let hot = self.input.options().hot_after(self.input.env().info.body(self.input.own().func).len());
         let is_hot = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, heat, i64::from(hot));
         let (promote, go_on) = (self.builder.create_block(), self.builder.create_block());
         self.builder.ins().brif(is_hot, promote, &[], go_on, &[]);
@@ -30,12 +30,12 @@ impl Translator<'_> {
 
         self.builder.switch_to_block(promote);
         // At the function's entry no metric is being measured yet.
-        let is_measuring = self.block != 0;
+        let is_measuring = self.position.block() != 0;
         if is_measuring {
             self.stop_metrics();
         }
-        let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
-        let block = self.builder.ins().iconst(types::I32, i64::from(self.block));
+        let func = self.builder.ins().iconst(types::I32, i64::from(self.position.cfg().func));
+        let block = self.builder.ins().iconst(types::I32, i64::from(self.position.block()));
         let version = self.builtin(Builtin::Promote, &[func, block]);
         if self.can_osr() {
             self.osr_if_ready(version);
@@ -55,10 +55,12 @@ impl Translator<'_> {
         self.builder.set_cold_block(leave);
         self.builder.switch_to_block(leave);
         self.out_of_line(|translator| translator.continue_in(to));
-        match self.graph.nodes[self.node].probes[..] {
+        match self.input.graph().nodes[self.position.node()].probes[..] {
             // The check behind it leaves through the same block.
-            [Probe::Heat(_), Probe::Check, ..] if self.block != 0 && self.options.metrics == 0 => {
-                self.leave_when_hot = Some(leave);
+            [Probe::Heat(_), Probe::Check, ..]
+                if self.position.block() != 0 && self.input.options().metrics == 0 =>
+            {
+                self.blocks.keep_exit(leave);
             }
             _ => self.builder.seal_block(leave),
         }
@@ -70,14 +72,14 @@ impl Translator<'_> {
     /// Reports whether a frame in the current block can continue in another version: at a loop header, with a state
     /// that fits into the buffer.
     fn can_osr(&self) -> bool {
-        self.cfg.can_resume(self.block)
+        self.position.cfg().can_resume(self.position.block())
     }
 
     /// Continues in a version that counts nothing, or something else.
     pub(super) fn osr_to(&mut self, version: Value) {
         let state = self.live_state();
         self.store_values(state);
-        let ty = self.env.info.func_type(self.cfg.func);
+        let ty = self.input.env().info.func_type(self.position.cfg().func);
         let signature = self.builder.import_signature(resume_signature(ty));
         self.leave_to(signature, version, &[self.vmctx, self.vmctx]);
     }
@@ -86,7 +88,7 @@ impl Translator<'_> {
     pub(super) fn go_elsewhere(&mut self, elsewhere: Elsewhere) {
         let code = match elsewhere {
             Elsewhere::Part(row) => {
-                let entry = self.env.slots + u64::from(row) * u64::from(code_slots::SIZE);
+                let entry = self.input.env().slots + u64::from(row) * u64::from(code_slots::SIZE);
                 let slot = self.builder.ins().iconst(types::I64, entry as i64);
                 self.builder.ins().load(types::I64, MemFlagsData::trusted(), slot, code_slots::ENTRY)
             }
@@ -105,7 +107,7 @@ impl Translator<'_> {
     /// Passes on the frame's profiling state.
     fn pass_counting(&mut self) {
         self.pass_counted();
-        if self.options.contexts {
+        if self.input.options().contexts {
             self.pass_record();
         }
         self.hand_over_path();
@@ -115,52 +117,41 @@ impl Translator<'_> {
     /// Calls the code in which the frame continues, and returns its results to the caller: that of the machine frame,
     /// or the one into which the frame is inlined.
     pub(super) fn leave_to(&mut self, signature: SigRef, version: Value, args: &[Value]) {
-        let Some(behind) = self.graph.nodes[self.node].behind else {
+        let Some(behind) = self.input.graph().nodes[self.position.node()].behind else {
             self.builder.ins().return_call_indirect(signature, version, args);
             return;
         };
         // To a stack walk this call stands for the inlined call: the frame itself is now that of the other version.
-        let place = self.graph.inlined_at(self.own)[self.frame as usize - 1];
-        let location = self.origins.at(place);
+        let place = self.input.graph().inlined_at(self.input.own())[self.position.frame() as usize - 1];
+        let location = self.output.origins().at(place);
         self.builder.set_srcloc(location);
         let results = self.call_or_land(signature, version, args);
-        self.at(self.offset);
+        self.at(self.position.offset());
         for (depth, value) in (0..).zip(results) {
             self.define_operand(depth, value);
         }
         self.go_to(behind);
     }
 
-    /// Reports whether a local of the frame may be read from the entry of `block` on. Where state is captured, all
-    /// locals count as live.
-    pub(super) fn is_live(&self, block: u32, local: usize) -> bool {
-        self.options.capture_state || self.cfg.liveness.is_live(block, local)
-    }
-
-    /// Reports whether a local may be read behind the current block.
-    pub(super) fn is_live_behind(&self, local: usize) -> bool {
-        self.options.capture_state || self.cfg.liveness.is_live_behind(self.block, local)
-    }
-
     /// Stores locals, then operands, into the OSR buffer, as many as fit.
     pub(super) fn store_state(&mut self) {
-        let state = self.state_of((0..self.cfg.locals.len()).collect());
+        let state = self.state_of((0..self.position.cfg().locals.len()).collect());
         self.store_values(state);
     }
 
     /// Returns the live values with their offsets in the OSR buffer.
     pub(super) fn live_state(&mut self) -> Vec<(i32, Value)> {
-        let locals = self.cfg.locals.len();
-        let wanted = match self.options.capture_state {
+        let locals = self.position.cfg().locals.len();
+        let wanted = match self.input.options().capture_state {
             true => (0..locals).collect(),
-            false => self.cfg.liveness.live_at(self.block, locals).collect(),
+            false => self.position.cfg().liveness.live_at(self.position.block(), locals).collect(),
         };
         self.state_of(wanted)
     }
 
     /// Returns these locals, and the operands, with their offsets in the OSR buffer.
     fn state_of(&mut self, wanted: Vec<usize>) -> Vec<(i32, Value)> {
-        let locals = self.cfg.locals.len();
+        let locals = self.position.cfg().locals.len();
         let mut state: Vec<(usize, Value)> =
             wanted.into_iter().map(|local| (local, self.read_local(local as u32))).collect();
         let operands = self.stack.height() as usize;
@@ -185,31 +176,35 @@ impl Translator<'_> {
 
     /// Translates the entry of a version that resumes: loads locals and operands, and continues at node 0.
     pub(super) fn resume(&mut self) {
-        if self.options.contexts {
+        if self.input.options().contexts {
             self.take_record();
         }
         // Dead locals were not stored, and their loads are dropped. But without these loads sieve takes 1.12 of the
         // time with bursts (measured; why is not known).
-        let (block, few) = (self.graph.nodes[0].block, self.cfg.locals.len() <= FEW_LOCALS);
-        self.load_state(block, |translator, local| few || translator.is_live(block, local));
+        let (block, few) =
+            (self.input.graph().nodes[0].block, self.position.cfg().locals.len() <= FEW_LOCALS);
+        let (input, cfg) = (self.input, self.position.cfg());
+        self.load_state(block, |local| few || input.is_live(cfg, block, local));
         self.start_metrics();
         self.go_to(0);
     }
 
     /// Loads the state of a frame at the entry of `block` from the OSR buffer: operands, and the locals that are
     /// wanted.
-    pub(super) fn load_state(&mut self, block: u32, is_wanted: impl Fn(&Self, usize) -> bool) {
+    pub(super) fn load_state(&mut self, block: u32, is_wanted: impl Fn(usize) -> bool) {
         let buffer = self.osr_buffer();
-        let locals = self.cfg.locals.len();
+        let locals = self.position.cfg().locals.len();
         for local in 0..locals {
-            if is_wanted(self, local) {
-                let value = self.take_value(buffer, local, clif_type(self.cfg.locals[local]));
+            if is_wanted(local) {
+                let value = self.take_value(buffer, local, clif_type(self.position.cfg().locals[local]));
                 self.write_local(local as u32, value);
             }
         }
-        self.send_home(|translator, local| is_wanted(translator, local) && translator.is_live(block, local));
-        self.forget_locals(0);
-        let operands = self.cfg.stacks.types(self.cfg.blocks[block as usize].stack);
+        let (input, cfg, frame) = (self.input, self.position.cfg(), self.position.frame());
+        let is_stored = |local| is_wanted(local) && input.is_live(cfg, block, local);
+        self.locals.send_home(frame, &mut self.builder, is_stored);
+        self.locals.forget(frame, 0);
+        let operands = self.position.cfg().stacks.types(self.position.cfg().blocks[block as usize].stack);
         // An enclosing loop may have more operands than the loop that the frame is entering; the frame has none of the
         // extra ones.
         let fit = (store_context::OSR_VALUES as usize).saturating_sub(locals);

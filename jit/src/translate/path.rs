@@ -1,149 +1,80 @@
-//! The path register: nothing where its value is known, otherwise a frontend variable, and a copy of it in the frame.
+//! The path register at the current position, and the counters of paths.
 //!
-//! Invariant: wherever the frame may stop or be inspected, the register is known
-//! ([`Origin::path`](crate::code::Origin)), or the copy equals the register. Calls do not end paths: they leave the
-//! register alone. In functions that call, only the copy exists: a callee-saved register would have to be saved by each
-//! callee. In leaf functions the copy exists from the first node on in which the frame may stop (`graph/kept_path.rs`).
 //! Source: Ball & Larus, *Efficient Path Profiling*, MICRO 1996; the plan is a `wprof_profiler::PathPlan`.
 
-use cranelift_codegen::ir::{
-    InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKey, StackSlotKind, Value, types,
-};
-use cranelift_frontend::Variable;
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 
 use super::Translator;
 use super::metric::Measured;
+use super::state::PathRegister;
 use crate::abi::{Builtin, TrapCode, store_context, vmctx};
-use crate::code::PATH_SLOT;
 use crate::plan::PathCells;
 
-/// The register in which the number of the current path is summed up.
-#[derive(Clone)]
-pub(super) struct PathRegister {
-    /// `None` if the register is only in the frame, or known everywhere.
-    variable: Option<Variable>,
-    /// The copy in the frame, if there is one.
-    slot: Option<StackSlot>,
-    /// The register's value at the entry of each node, where known.
-    known: Vec<Option<i64>>,
-    /// The register's value at the current place of translation, where known.
-    here: Option<i64>,
-    /// By node, whether the variable is copied to the frame at its entry.
-    kept: Vec<bool>,
-}
-
-impl PathRegister {
-    /// Returns the register's value at the current place of translation, if known.
-    pub(super) fn known(&self) -> Option<i64> {
-        self.here
-    }
-}
+const NO_REGISTER: &str = "graphs with probes of paths have a path register";
 
 impl Translator<'_> {
     /// Gives the function a path register, if its graph has one, with its first value, or the value of the frame that
-    /// continues here.
-    pub(super) fn begin_path(&mut self) {
-        let Some(entry) = self.graph.path_register else { return };
-        // In burst code a check may begin a path.
-        let known = match self.graph.in_bursts {
-            true => vec![None; self.graph.nodes.len()],
-            false => self.graph.known_paths(),
-        };
-        let is_known = known.iter().all(Option::is_some);
-        let stops = self.stops.as_ref().filter(|_| !is_known);
-        let kept = stops.map_or_else(Vec::new, |stops| self.graph.kept_paths(&known, stops));
-        let variable = (self.own.is_leaf && !is_known).then(|| self.builder.declare_var(types::I64));
-        let is_held = kept.contains(&true) || !self.own.is_leaf && !is_known;
-        let slot = is_held.then(|| {
-            let key = StackSlotKey::new(PATH_SLOT);
-            let slot = StackSlotData::new_with_key(StackSlotKind::ExplicitSlot, 8, 3, key);
-            self.builder.create_sized_stack_slot(slot)
-        });
-        self.path = Some(PathRegister { variable, slot, known, here: None, kept });
-        if self.graph.is_continued {
+    /// continues here. `stops` says for each node of a leaf function whether a frame may stop or be inspected there.
+    pub(super) fn begin_path(&mut self, stops: Option<&[bool]>) {
+        let Some(entry) = self.input.graph().path_register else { return };
+        self.path = Some(PathRegister::new(&self.input, stops, &mut self.builder));
+        if self.input.graph().is_continued {
             let context = self.load_constant(types::I64, self.vmctx, vmctx::STORE);
             let flags = MemFlagsData::trusted();
             let first = self.builder.ins().load(types::I64, flags, context, store_context::PATH);
             self.set_path(first);
         } else {
-            self.path_register().here = Some(entry);
+            self.path_register().start(entry);
             self.carry_path(0);
         }
     }
 
     /// Records that the current place is the entry of the node, or one of its outgoing edges.
     pub(super) fn place_path(&mut self) {
-        let node = self.node;
         if let Some(path) = &mut self.path {
-            path.here = path.known[node];
+            path.place(self.position.node());
         }
     }
 
     /// Copies the register to the frame at the entry of the node, if it may be inspected from here on.
     pub(super) fn keep_path(&mut self) {
-        let node = self.node;
-        if self.path.as_ref().is_some_and(|path| path.kept.get(node) == Some(&true)) {
-            let value = self.path_value();
-            self.hold_path(value);
+        if let Some(path) = &self.path {
+            path.keep(self.position.node(), &mut self.builder);
         }
     }
 
     /// Reports whether the register is known here, but no longer in node `to`.
     pub(super) fn is_path_carried(&self, to: u32) -> bool {
-        self.path.as_ref().is_some_and(|path| path.here.is_some() && path.known[to as usize].is_none())
+        self.path.as_ref().is_some_and(|path| path.is_carried(to))
     }
 
     /// Stores a value that is known here but not in node `to`, where control continues.
     pub(super) fn carry_path(&mut self, to: u32) {
-        if self.is_path_carried(to) {
-            let value = self.path_value();
-            self.set_path(value);
+        if let Some(path) = &self.path {
+            path.carry(to, &mut self.builder);
         }
     }
 
     fn path_register(&mut self) -> &mut PathRegister {
-        self.path.as_mut().expect("graphs with probes of paths have a path register")
+        self.path.as_mut().expect(NO_REGISTER)
     }
 
     pub(super) fn path_value(&mut self) -> Value {
-        let &mut PathRegister { variable, slot, here, .. } = self.path_register();
-        match (here, variable) {
-            (Some(known), _) => self.builder.ins().iconst(types::I64, known),
-            (None, Some(variable)) => self.builder.use_var(variable),
-            (None, None) => {
-                let slot = slot.expect("it is held where it is not known");
-                self.builder.ins().stack_load(types::I64, types::I64, slot, 0)
-            }
-        }
+        self.path.as_ref().expect(NO_REGISTER).value(&mut self.builder)
     }
 
     pub(super) fn set_path(&mut self, value: Value) {
-        match self.path_register().variable {
-            Some(variable) => self.builder.def_var(variable, value),
-            None => self.hold_path(value),
-        }
-    }
-
-    fn hold_path(&mut self, value: Value) {
-        if let Some(slot) = self.path_register().slot {
-            self.builder.ins().stack_store(types::I64, value, slot, 0);
-        }
+        self.path.as_ref().expect(NO_REGISTER).set(value, &mut self.builder);
     }
 
     /// Begins a path where another one has ended.
     pub(super) fn start_path(&mut self, first: i64) {
-        self.path_register().here = Some(first);
+        self.path_register().start(first);
         self.restart_metrics();
     }
 
     pub(super) fn add_to_path(&mut self, amount: i64) {
-        if let Some(known) = &mut self.path_register().here {
-            *known = known.wrapping_add(amount);
-            return;
-        }
-        let old = self.path_value();
-        let new = self.builder.ins().iadd_imm_s(old, amount);
-        self.set_path(new);
+        self.path.as_mut().expect(NO_REGISTER).add(amount, &mut self.builder);
     }
 
     /// Counts the path whose number is the register plus `amount`, and the metrics along it.
@@ -153,7 +84,7 @@ impl Translator<'_> {
         let path = self.path_value();
         match cells {
             PathCells::Instance { first, paths } => {
-                let first = self.env.layout.counter(first).cast_signed();
+                let first = self.input.env().layout.counter(first).cast_signed();
                 self.add_to_cells(self.vmctx, (path, amount), (first, paths), measured);
             }
             PathCells::Record { first, paths } => {
@@ -172,14 +103,14 @@ impl Translator<'_> {
     }
 
     pub(super) fn count_path_in_table(&mut self, id: Value) {
-        let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
+        let func = self.builder.ins().iconst(types::I32, i64::from(self.position.cfg().func));
         let status = self.builtin(Builtin::CountPath, &[func, id]);
         self.builder.ins().trapnz(status, TrapCode::Host.to_clif());
     }
 
     /// Counts the path in the counters from `first` on.
     pub(super) fn count_dense_path(&mut self, path: Value, amount: i64, first: u32) {
-        let first = self.env.layout.counter(first).cast_signed();
+        let first = self.input.env().layout.counter(first).cast_signed();
         self.add_to_cells(self.vmctx, (path, amount), (first, 1), Measured::new());
     }
 
@@ -235,7 +166,7 @@ impl Translator<'_> {
     }
 
     fn record_in_burst(&mut self, number: Value, leaves: bool) {
-        let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
+        let func = self.builder.ins().iconst(types::I32, i64::from(self.position.cfg().func));
         let leaves = self.builder.ins().iconst(types::I32, i64::from(leaves));
         let status = self.builtin(Builtin::RecordBurst, &[func, number, leaves]);
         self.builder.ins().trapnz(status, TrapCode::Host.to_clif());

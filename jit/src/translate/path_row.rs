@@ -37,7 +37,7 @@ impl Translator<'_> {
         let index = self.builder.ins().ushr_imm_u(hash, i64::from(path_row::SHIFT));
         let offset = self.builder.ins().imul_imm_s(index, i64::from(8 * words));
         let row = self.builder.ins().iadd(self.vmctx, offset);
-        self.builder.ins().iadd_imm_s(row, self.env.layout.counter(first).cast_signed())
+        self.builder.ins().iadd_imm_s(row, self.input.env().layout.counter(first).cast_signed())
     }
 
     /// Makes the path the owner of the row, if another path owns it.
@@ -52,7 +52,7 @@ impl Translator<'_> {
         self.builder.seal_block(other);
         self.builder.set_cold_block(other);
         self.builder.switch_to_block(other);
-        let func = self.builder.ins().iconst(types::I32, i64::from(self.cfg.func));
+        let func = self.builder.ins().iconst(types::I32, i64::from(self.position.cfg().func));
         let status = self.builtin(Builtin::TakeRow, &[func, row, key]);
         self.builder.ins().trapnz(status, TrapCode::Host.to_clif());
         self.builder.ins().jump(own, &[]);

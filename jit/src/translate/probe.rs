@@ -45,12 +45,12 @@ impl Translator<'_> {
             Probe::StopMetrics => self.stop_metrics(),
             Probe::ChargeRecord => self.end_measuring(),
             Probe::PreferentialEnd { amount, counters } => self.end_preferential_path(amount, counters),
-            Probe::Emit { value, bits } => self.emit(Bits::Constant { value, bits }, self.offset),
+            Probe::Emit { value, bits } => self.emit(Bits::Constant { value, bits }, self.position.offset()),
             Probe::FindRecord { sites } => self.find_record(sites),
             Probe::EnterAllocator(of) => self.enter_allocator(&of),
             Probe::LeaveAllocator(new) => self.leave_allocator(new),
             Probe::PassSlot(slot) => self.pass_slot(slot),
-            Probe::CountTarget(cell) => self.target_cell = Some(cell),
+            Probe::CountTarget(cell) => self.slots.count_next_target(cell),
             Probe::CountOps(ops) => self.count_ops(ops),
             Probe::RecordEntry => self.record_entry(),
             Probe::RecordPath { amount, leaves } => self.record_path(amount, leaves),
@@ -59,7 +59,7 @@ impl Translator<'_> {
 
     /// Returns the count of a single occurrence at this point.
     pub(super) fn once(&mut self) -> Value {
-        match self.graph.in_bursts {
+        match self.input.graph().in_bursts {
             true => self.counted(),
             false => self.builder.ins().iconst(types::I64, 1),
         }
@@ -67,10 +67,10 @@ impl Translator<'_> {
 
     /// Appends to the trace. A flush at this point finds the frame at byte `offset`.
     pub(super) fn emit(&mut self, what: Bits, offset: u32) {
-        let (here, vmctx) = (self.offset, self.vmctx);
-        let location = self.origins.at(self.origin(offset));
-        let is_pinned = self.options.has_pinned_register;
-        trace::append(&mut self.builder, &mut self.origins, is_pinned, what, |builder| {
+        let (here, vmctx) = (self.position.offset(), self.vmctx);
+        let location = self.location_of(offset);
+        let is_pinned = self.input.options().has_pinned_register;
+        trace::append(&mut self.builder, self.output.origins(), is_pinned, what, |builder| {
             builder.set_srcloc(location);
             builder.ins().load(types::I64, MemFlagsData::trusted(), vmctx, vmctx::STORE)
         });
@@ -80,7 +80,7 @@ impl Translator<'_> {
     /// Adds to a counter, an add to memory at a constant distance from the vmctx. Returns the new count.
     pub(super) fn count(&mut self, counter: u32, by: u64) -> Value {
         let offset =
-            i32::try_from(self.env.layout.counter(counter)).expect("the runtime bounds the counters");
+            i32::try_from(self.input.env().layout.counter(counter)).expect("the runtime bounds the counters");
         let flags = self.counter_flags();
         let old = self.builder.ins().load(types::I64, flags, self.vmctx, offset);
         let new = self.builder.ins().iadd_imm_s(old, by.cast_signed());
@@ -96,16 +96,16 @@ impl Translator<'_> {
 
     /// Adds to the events of a kind: in the call record, if calling contexts are counted, and in the store's context.
     fn add_event_value(&mut self, kind: u32, amount: Value) {
-        if self.options.events_in_records > 0 {
-            self.add_to_record(call_record::event(self.options.metrics, kind), amount);
+        if self.input.options().events_in_records > 0 {
+            self.add_to_record(call_record::event(self.input.options().metrics, kind), amount);
         }
-        if self.options.counts_in_store(kind) {
+        if self.input.options().counts_in_store(kind) {
             self.add_to_counter(kind, amount);
         }
     }
 
     fn add_to_counter(&mut self, kind: u32, amount: Value) {
-        if self.options.pinned == Some(kind) {
+        if self.input.options().pinned == Some(kind) {
             return self.in_place(|translator| {
                 let old = translator.builder.ins().get_pinned_reg(types::I64);
                 let new = translator.builder.ins().iadd(old, amount);
@@ -123,7 +123,7 @@ impl Translator<'_> {
     }
 
     fn load_events(&mut self, kind: u32) -> Value {
-        if self.options.pinned == Some(kind) {
+        if self.input.options().pinned == Some(kind) {
             return self.builder.ins().get_pinned_reg(types::I64);
         }
         let (flags, context, offset) = self.event_counter(kind);
@@ -211,7 +211,7 @@ impl Translator<'_> {
         self.builder.seal_block(exhausted);
         self.builder.set_cold_block(exhausted);
         self.builder.switch_to_block(exhausted);
-        if self.options.capture_state {
+        if self.input.options().capture_state {
             self.out_of_line(Self::store_state);
         }
         let nowhere = self.builder.ins().iconst(types::I64, 0);
@@ -227,10 +227,10 @@ impl Translator<'_> {
 
     /// Counts the units of a bulk operation's length, the operand on top, if they are events.
     pub(super) fn count_length(&mut self, op: &Operator<'_>) {
-        if self.env.events.is_empty() || !is_dynamic(op) {
+        if self.input.env().events.is_empty() || !is_dynamic(op) {
             return;
         }
-        for (kind, model) in (0..).zip(self.env.events) {
+        for (kind, model) in (0..).zip(self.input.env().events) {
             let per_unit = model.per_unit(op);
             if per_unit == 0 {
                 continue;
@@ -248,7 +248,7 @@ impl Translator<'_> {
             };
             let events = self.builder.ins().imul_imm_s(length, per_unit as i64);
             self.add_event_value(kind, events);
-            if let Some(metric) = self.options.lengths.get(kind as usize).copied().flatten() {
+            if let Some(metric) = self.input.options().lengths.get(kind as usize).copied().flatten() {
                 self.add_to_reading(metric, events);
             }
         }
@@ -258,7 +258,7 @@ impl Translator<'_> {
     /// stores would otherwise read it only once.
     fn poll(&mut self) {
         let address = self.load_constant(types::I64, self.vmctx, vmctx::POLL);
-        if self.options.explicit_traps {
+        if self.input.options().explicit_traps {
             return self.poll_explicitly(address);
         }
         let flags = MemFlagsData::new().with_aligned().with_trap_code(Some(TrapCode::Interrupt.to_clif()));

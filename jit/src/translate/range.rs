@@ -17,7 +17,7 @@ const DEEPEST: u32 = 6;
 
 impl Translator<'_> {
     fn knows_ranges(&self) -> bool {
-        self.is_optimised() && self.passes.has(Pass::Ranges)
+        self.input.is_optimised() && self.input.has(Pass::Ranges)
     }
 
     /// Splits an index into a value and a constant whose sum does not wrap. Baseline code, which has computed the sum

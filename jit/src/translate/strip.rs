@@ -22,22 +22,12 @@ use crate::graph::Node;
 use crate::options::Pass;
 use crate::plan::{Countdown, GoesOn, ROUNDS_OF_STRIP, VECTORS_OF_STRIP};
 
-/// A strip-mined loop whose latches are not all translated.
-pub(super) struct OpenStrip {
-    /// The header of the inner loop.
-    inner: ir::Block,
-    /// The value of the local at which the inner loop ends.
-    stop: Value,
-    /// The nodes of the latches that are still to come.
-    latches: Vec<u32>,
-}
-
 impl Translator<'_> {
     /// Begins the inner loop behind the check of a header, and counts in advance what the rounds of the strip would
     /// count.
     pub(super) fn begin_strip(&mut self, countdown: &Countdown) {
-        let header = self.node as u32;
-        let latches = self.graph.latches_of_strip(header);
+        let header = self.position.node() as u32;
+        let latches = self.input.graph().latches_of_strip(header);
         if latches.is_empty() || !self.counts_checks_in_register() {
             return;
         }
@@ -49,30 +39,32 @@ impl Translator<'_> {
         let inner = self.builder.create_block();
         self.builder.ins().jump(inner, &[]);
         self.builder.switch_to_block(inner);
-        self.forget_addresses();
-        self.strips.insert(header, OpenStrip { inner, stop, latches });
-        self.note_vectors(&self.graph.nodes[self.node], inner);
+        self.addresses.forget();
+        self.blocks.strips().open(header, (inner, stop), latches);
+        self.note_vectors(&self.input.graph().nodes[self.position.node()], inner);
     }
 
     /// Notes the header of a loop that may be vectorised.
     pub(super) fn note_vectors(&mut self, node: &Node, header: ir::Block) {
-        if node.vectors.is_some() && self.passes.has(Pass::Vectors) {
-            self.vectors.push((header, node.start));
+        if node.vectors.is_some() && self.input.has(Pass::Vectors) {
+            self.output.add_vectors(header, node.start);
         }
     }
 
     /// Returns the maximum number of rounds of a strip: more where vectors do several at once.
     fn rounds_of_strip(&self) -> u32 {
-        let vectors = self.graph.nodes[self.node].vectors.filter(|_| self.passes.has(Pass::Vectors));
+        let vectors =
+            self.input.graph().nodes[self.position.node()].vectors.filter(|_| self.input.has(Pass::Vectors));
         vectors.map_or(ROUNDS_OF_STRIP, |vectors| VECTORS_OF_STRIP * vectors.lanes)
     }
 
     /// Returns how many checks so many rounds count as. A loop that is unrolled in other code has one for several rounds
     /// there, and is to be seen as often.
     fn checks_of(&mut self, rounds: Value) -> Value {
-        let rounds_of_check =
-            self.graph.nodes[self.node].vectors.map_or(1, |vectors| vectors.rounds_of_check);
-        if rounds_of_check < 2 || !self.passes.has(Pass::Unroll) {
+        let rounds_of_check = self.input.graph().nodes[self.position.node()]
+            .vectors
+            .map_or(1, |vectors| vectors.rounds_of_check);
+        if rounds_of_check < 2 || !self.input.has(Pass::Unroll) {
             return rounds;
         }
         // So few rounds that the rounded reciprocal gives the quotient.
@@ -83,27 +75,20 @@ impl Translator<'_> {
 
     /// At the end of a node that is the latch of a strip: continues in the inner loop unless the strip ends.
     pub(super) fn stay_in_strip(&mut self, node: &Node) {
-        let index = self.node as u32;
-        let is_latch = |strip: &OpenStrip| strip.latches.contains(&index);
-        let headers = node.wires.iter().filter_map(|wire| wire.to);
-        let Some(header) = headers.into_iter().find(|to| self.strips.get(to).is_some_and(is_latch)) else {
-            return;
-        };
-        let countdown = self.graph.nodes[header as usize].strip.expect("the header of a strip");
+        let index = self.position.node() as u32;
+        let mut headers = node.wires.iter().filter_map(|wire| wire.to);
+        let strips = self.blocks.strips();
+        let Some(header) = headers.find(|&to| strips.has_latch(to, index)) else { return };
+        let (inner, stop) = strips.inner(header);
+        let countdown = self.input.graph().nodes[header as usize].strip.expect("the header of a strip");
         let local = self.read_local(countdown.local);
         let rest = self.countdown_constant(&countdown, countdown.plus.wrapping_sub(countdown.step));
         let tested = self.builder.ins().iadd(local, rest);
-        let strip = self.strips.get_mut(&header).expect("it is open");
-        strip.latches.retain(|&latch| latch != index);
-        let (inner, stop, is_last) = (strip.inner, strip.stop, strip.latches.is_empty());
         let goes_on = self.builder.ins().icmp(IntCC::NotEqual, tested, stop);
         let behind = self.builder.create_block();
         self.builder.ins().brif(goes_on, inner, &[], behind, &[]);
         self.builder.seal_block(behind);
-        if is_last {
-            self.builder.seal_block(inner);
-            self.strips.remove(&header);
-        }
+        self.blocks.strips().latched(header, index, &mut self.builder);
         self.builder.switch_to_block(behind);
     }
 

@@ -26,7 +26,7 @@ struct Run {
 impl Translator<'_> {
     /// Branches as `table` says for `selector`: to one of `targets`, by edge.
     pub(super) fn switch(&mut self, selector: Value, table: &[u32], targets: &[ir::Block]) {
-        match few_tests(table).filter(|_| self.passes.has(Pass::Switches)) {
+        match few_tests(table).filter(|_| self.input.has(Pass::Switches)) {
             Some((tests, rest)) => self.test_in_turn(selector, &tests, targets, targets[rest as usize]),
             None => self.jump_through(selector, table, targets),
         }

@@ -24,7 +24,7 @@ impl Translator<'_> {
             }
             Operator::TableSize { table } => {
                 let len = self.table_len(table);
-                self.push_size(len, self.env.info.tables[table as usize].table64);
+                self.push_size(len, self.input.env().info.tables[table as usize].table64);
             }
             Operator::TableGrow { table } => self.table_grow(table),
             Operator::RefNull { .. } => {
@@ -66,7 +66,7 @@ impl Translator<'_> {
     /// Returns the address of an element, and the flags to access it. With Spectre guards a bad index yields address 0,
     /// where the access traps.
     fn element(&mut self, table: u32, index: Value) -> (Value, MemFlagsData) {
-        let ty = self.env.info.tables[table as usize];
+        let ty = self.input.env().info.tables[table as usize];
         let index = self.extend_index(index, ty.table64);
         let len = self.table_len(table);
         let bad = self.builder.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, index, len);
@@ -75,11 +75,10 @@ impl Translator<'_> {
         let offset = self.builder.ins().ishl(index, three);
         let address = self.builder.ins().iadd(base, offset);
         let code = self.access_code(TrapCode::TableOutOfBounds);
-        let region = self.regions.get(Region::Tables, self.builder.func);
-        let flags =
-            MemFlagsData::new().with_aligned().with_alias_region(Some(region)).with_trap_code(Some(code));
-        if self.options.spectre_guards {
-            if self.options.explicit_traps {
+        let flags = MemFlagsData::new().with_aligned().with_trap_code(Some(code));
+        let flags = self.interned.flags(flags, Region::Tables, self.builder.func);
+        if self.input.options().spectre_guards {
+            if self.input.options().explicit_traps {
                 self.builder.ins().trapnz(bad, code);
             }
             let zero = self.builder.ins().iconst(types::I64, 0);
@@ -92,7 +91,7 @@ impl Translator<'_> {
 
     /// Reports whether a table keeps its size, so that its base and length are constants.
     fn is_fixed(&self, table: u32) -> bool {
-        let ty = &self.env.info.tables[table as usize];
+        let ty = &self.input.env().info.tables[table as usize];
         ty.maximum == Some(ty.initial)
     }
 
@@ -101,7 +100,7 @@ impl Translator<'_> {
             return self
                 .builder
                 .ins()
-                .iconst(types::I64, self.env.info.tables[table as usize].initial as i64);
+                .iconst(types::I64, self.input.env().info.tables[table as usize].initial as i64);
         }
         let (definition, offset) = self.table_definition(table);
         let flags = self.definition_flags(Region::TableDefinitions);
@@ -118,17 +117,17 @@ impl Translator<'_> {
     }
 
     fn table_definition(&mut self, table: u32) -> (Value, i32) {
-        match table.checked_sub(self.env.info.imported_tables) {
-            Some(own) => (self.vmctx, self.env.layout.table(own) as i32),
+        match table.checked_sub(self.input.env().info.imported_tables) {
+            Some(own) => (self.vmctx, self.input.env().layout.table(own) as i32),
             None => {
-                let at = self.env.layout.table_import(table) as i32;
+                let at = self.input.env().layout.table_import(table) as i32;
                 (self.load_constant(types::I64, self.vmctx, at), 0)
             }
         }
     }
 
     fn table_grow(&mut self, table: u32) {
-        let is_64 = self.env.info.tables[table as usize].table64;
+        let is_64 = self.input.env().info.tables[table as usize].table64;
         let delta = self.pop();
         let value = self.pop();
         let delta = self.extend_index(delta, is_64);
@@ -140,12 +139,13 @@ impl Translator<'_> {
 
     /// Returns the function reference of function `index`.
     pub(super) fn func_ref(&mut self, index: u32) -> Value {
-        if self.env.info.is_imported_func(index) {
-            let at = self.env.layout.func_import(index) as i32 + func_import::FUNC_REF;
+        if self.input.env().info.is_imported_func(index) {
+            let at = self.input.env().layout.func_import(index) as i32 + func_import::FUNC_REF;
             return self.load_constant(types::I64, self.vmctx, at);
         }
-        let escaped = self.env.info.escaped_index(index).expect("validated: ref.func is declared");
-        let offset = self.builder.ins().iconst(types::I64, i64::from(self.env.layout.func_ref(escaped)));
+        let escaped = self.input.env().info.escaped_index(index).expect("validated: ref.func is declared");
+        let offset =
+            self.builder.ins().iconst(types::I64, i64::from(self.input.env().layout.func_ref(escaped)));
         self.builder.ins().iadd(self.vmctx, offset)
     }
 }

@@ -9,10 +9,10 @@ use crate::abi::{Builtin, TrapCode};
 impl Translator<'_> {
     /// Counts a call of the function that `reference` refers to, if the current call has cells for that.
     pub(super) fn count_target(&mut self, reference: Value) {
-        let Some(cell) = self.target_cell.take() else { return };
+        let Some(cell) = self.slots.take_target_cell() else { return };
         let flags = self.counter_flags();
         let [last, count] = [cell, cell + 1].map(|cell| {
-            i32::try_from(self.env.layout.counter(cell)).expect("the runtime bounds the counters")
+            i32::try_from(self.input.env().layout.counter(cell)).expect("the runtime bounds the counters")
         });
         let known = self.builder.ins().load(types::I64, flags, self.vmctx, last);
         let is_other = self.builder.ins().icmp(IntCC::NotEqual, known, reference);

@@ -128,11 +128,11 @@ impl Translator<'_> {
     /// Creates an array from a part of a segment.
     fn new_from(&mut self, builtin: Builtin, ty: u32, segment: u32) {
         let (length, start) = (self.pop(), self.pop());
-        let id = self.index(self.env.type_ids[ty as usize]);
+        let id = self.index(self.input.env().type_ids[ty as usize]);
         let segment = self.index(segment);
         let array = self.builtin(builtin, &[id, segment, start, length]);
         self.builder.ins().trapz(array, TrapCode::Host.to_clif());
-        if self.options.allocations {
+        if self.input.options().allocations {
             let size = self.size_of_array(ty, length);
             self.count_object(ty, size);
         }

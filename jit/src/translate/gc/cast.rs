@@ -143,8 +143,8 @@ impl Translator<'_> {
 
     fn is_of_defined(&mut self, reference: Value, index: UnpackedIndex, answer: ir::Block) -> Value {
         let index = index.as_module_index().expect("a type as it was read");
-        let ty = self.env.info.types.get(index);
-        let (id, is_final) = (self.env.type_ids[index as usize], ty.is_final);
+        let ty = self.input.env().info.types.get(index);
+        let (id, is_final) = (self.input.env().type_ids[index as usize], ty.is_final);
         let (found, expected) = match ty.composite_type.inner {
             CompositeInnerType::Func(_) => {
                 let flags = ir::MemFlagsData::trusted().with_readonly();
@@ -161,7 +161,7 @@ impl Translator<'_> {
         self.builder.ins().brif(is_it, answer, &[yes.into()], other, &[]);
         self.builder.switch_to_block(other);
         self.builder.seal_block(other);
-        let above = match self.env.info.types.get(index).composite_type.inner {
+        let above = match self.input.env().info.types.get(index).composite_type.inner {
             CompositeInnerType::Func(_) => {
                 let flags = ir::MemFlagsData::trusted().with_readonly();
                 self.builder.ins().load(types::I64, flags, reference, func_ref::DISPLAY)
@@ -187,7 +187,7 @@ impl Translator<'_> {
 
     /// Tests whether type `index` is in a display.
     fn is_above(&mut self, above: Value, index: u32, id: u32, answer: ir::Block) -> Value {
-        let depth = self.env.info.types.depth(index);
+        let depth = self.input.env().info.types.depth(index);
         let flags = ir::MemFlagsData::trusted();
         let count = self.builder.ins().load(types::I32, flags, above, display::LEN);
         let has_it = self.builder.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, count, i64::from(depth));

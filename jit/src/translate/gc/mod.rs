@@ -32,7 +32,7 @@ impl Translator<'_> {
 
     /// Returns the fields of a structure type.
     fn fields(&self, ty: u32) -> &[FieldType] {
-        match &self.env.info.types.get(ty).composite_type.inner {
+        match &self.input.env().info.types.get(ty).composite_type.inner {
             CompositeInnerType::Struct(of) => &of.fields,
             other => unreachable!("validated: {other:?} is a structure"),
         }
@@ -44,7 +44,7 @@ impl Translator<'_> {
 
     /// Returns the storage type of an array type's elements.
     fn element_of(&self, ty: u32) -> StorageType {
-        match &self.env.info.types.get(ty).composite_type.inner {
+        match &self.input.env().info.types.get(ty).composite_type.inner {
             CompositeInnerType::Array(of) => of.0.element_type,
             other => unreachable!("validated: {other:?} is an array"),
         }
@@ -57,16 +57,15 @@ impl Translator<'_> {
 
     /// Returns the flags of accesses to objects, which are mapped, and aligned up to 8 bytes.
     fn object_flags(&mut self, storage: StorageType) -> MemFlagsData {
-        let region = self.regions.get(Region::Objects, self.builder.func);
-        let flags = MemFlagsData::new().with_notrap().with_alias_region(Some(region));
+        let flags = MemFlagsData::new().with_notrap();
+        let flags = self.interned.flags(flags, Region::Objects, self.builder.func);
         if object::size_of(storage) <= object::ALIGN { flags.with_aligned() } else { flags }
     }
 
     /// Returns the flags of accesses to an object's immutable head. Not movable: the reference may be null before its
     /// check.
     fn head_flags(&mut self) -> MemFlagsData {
-        let region = self.regions.get(Region::Heads, self.builder.func);
-        MemFlagsData::trusted().with_alias_region(Some(region))
+        self.interned.flags(MemFlagsData::trusted(), Region::Heads, self.builder.func)
     }
 
     fn load_field(&mut self, storage: StorageType, extend: Extend, base: Value, offset: i32) -> Value {
@@ -112,7 +111,7 @@ impl Translator<'_> {
         self.builder.switch_to_block(slow);
         self.builder.seal_block(slow);
         self.builder.set_cold_block(slow);
-        let id = self.builder.ins().iconst(types::I32, i64::from(self.env.type_ids[ty as usize]));
+        let id = self.builder.ins().iconst(types::I32, i64::from(self.input.env().type_ids[ty as usize]));
         let new = self.builtin(Builtin::Allocate, &[id, length]);
         self.builder.ins().trapz(new, TrapCode::Host.to_clif());
         self.builder.ins().jump(done, &[new.into()]);
@@ -126,8 +125,8 @@ impl Translator<'_> {
     fn write_head(&mut self, ty: u32, length: Value, object: Value) {
         let flags = self.head_flags();
         let is_array =
-            matches!(self.env.info.types.get(ty).composite_type.inner, CompositeInnerType::Array(_));
-        let word = object::type_word(self.env.type_ids[ty as usize], is_array);
+            matches!(self.input.env().info.types.get(ty).composite_type.inner, CompositeInnerType::Array(_));
+        let word = object::type_word(self.input.env().type_ids[ty as usize], is_array);
         let word = self.builder.ins().iconst(types::I32, i64::from(word));
         self.builder.ins().store(flags, word, object, object::TYPE);
         self.builder.ins().store(flags, length, object, object::LENGTH);

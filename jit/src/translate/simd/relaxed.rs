@@ -19,7 +19,7 @@ macro_rules! native_or {
 
 impl Translator<'_> {
     pub(super) fn relaxed(&mut self, op: &Operator<'_>) -> bool {
-        let isa = self.isa;
+        let isa = self.input.isa();
         match op {
             Operator::I8x16RelaxedSwizzle => {
                 native_or!(self, I8X16, isa.has_x86_pshufb_lowering(), x86_pshufb, swizzle)
@@ -52,13 +52,13 @@ impl Translator<'_> {
 
     /// Reports whether instructions may be used that every x64 processor has, and no other.
     fn is_x64(&self) -> bool {
-        self.isa.name() == "x64"
+        self.input.isa().name() == "x64"
     }
 
     /// Selects lanes. Where a lane of the mask is neither all ones nor zero: by its top bit, or bit by bit.
     fn laneselect(&mut self, ty: Type) {
         let (mask, otherwise, value) = (self.pop_lanes(ty), self.pop_lanes(ty), self.pop_lanes(ty));
-        let chosen = match self.isa.has_blendv_lowering(ty) {
+        let chosen = match self.input.isa().has_blendv_lowering(ty) {
             true => self.builder.ins().blendv(mask, value, otherwise),
             false => self.builder.ins().bitselect(mask, value, otherwise),
         };
@@ -100,7 +100,7 @@ impl Translator<'_> {
     }
 
     fn multiply_add(&mut self, a: Value, b: Value, c: Value) -> Value {
-        if self.isa.has_native_fma() {
+        if self.input.isa().has_native_fma() {
             return self.builder.ins().fma(a, b, c);
         }
         let product = self.builder.ins().fmul(a, b);
@@ -131,7 +131,7 @@ impl Translator<'_> {
     /// Reports whether the native instructions may be used: they propagate NaNs unchanged, which breaks the promise of
     /// `canonical_nans`.
     fn has_native_extremes(&self) -> bool {
-        self.is_x64() && !self.options.canonical_nans
+        self.is_x64() && !self.input.options().canonical_nans
     }
 
     fn relaxed_dot(&mut self) {
@@ -153,7 +153,7 @@ impl Translator<'_> {
     /// Sums products of neighbouring bytes as i16 lanes. Where a byte of `b` has its top bit set: unsigned, and the sum
     /// saturates; or signed, and it wraps.
     fn dot_bytes(&mut self, a: Value, b: Value) -> Value {
-        match self.isa.has_x86_pmaddubsw_lowering() {
+        match self.input.isa().has_x86_pmaddubsw_lowering() {
             true => self.builder.ins().x86_pmaddubsw(a, b),
             false => self.pairwise_dot(a, b),
         }
