@@ -2,14 +2,12 @@
 
 use wasmparser::{BinaryReader, BinaryReaderError, Operator, OperatorsReader};
 
-use super::Cfg;
+use super::{Cfg, Group};
 use crate::module::ModuleInfo;
 
 /// Reports whether `op` only marks structure: the engine neither executes nor counts it.
 pub fn is_structure(op: &Operator<'_>) -> bool {
-    use Operator::*;
-    let catches = matches!(op, TryTable { .. } | Try { .. } | Catch { .. } | CatchAll | Delegate { .. });
-    catches || matches!(op, Block { .. } | Loop { .. } | Else | End)
+    Group::new(op) == Group::Marks
 }
 
 /// The callee of an instruction that calls, tail calls included.
@@ -51,16 +49,24 @@ pub(crate) fn is_left_at(op: &Operator<'_>) -> bool {
 }
 
 /// Reports whether a frame may stop at `op` or be inspected there, a conservative answer to whether `op` may trap or
-/// call. False for the most frequent instructions that only compute, move values or branch.
+/// call. False for marks, and for the most frequent instructions that only compute, move values or branch.
 pub(crate) fn may_stop(op: &Operator<'_>) -> bool {
+    match Group::new(op) {
+        Group::Marks | Group::Branches | Group::Moves => false,
+        Group::I32Values | Group::I64Values | Group::F32Values | Group::F64Values => !only_computes(op),
+        Group::Vectors | Group::Objects | Group::References => true,
+        Group::Calls | Group::Failures | Group::Globals | Group::Tables | Group::Memories => true,
+        Group::I32Loads | Group::I64Loads | Group::F32Loads | Group::F64Loads | Group::VectorLoads => true,
+        Group::Stores | Group::Atomics => true,
+        Group::ByteRanges | Group::PageRanges | Group::ElementRanges | Group::Refused => true,
+    }
+}
+
+/// Reports whether `op` computes a scalar, can never trap, and is frequent.
+fn only_computes(op: &Operator<'_>) -> bool {
     use Operator::*;
-    let is_harmless = match op {
-        Nop | Drop | Select | TypedSelect { .. } | LocalGet { .. } | LocalSet { .. } | LocalTee { .. } => {
-            true
-        }
+    match op {
         I32Const { .. } | I64Const { .. } | F32Const { .. } | F64Const { .. } => true,
-        If { .. } | Br { .. } | BrIf { .. } | BrTable { .. } | Return => true,
-        BrOnNull { .. } | BrOnNonNull { .. } => true,
         I32Eqz | I32Eq | I32Ne | I32LtS | I32LtU | I32GtS | I32GtU | I32LeS | I32LeU | I32GeS | I32GeU => {
             true
         }
@@ -75,9 +81,8 @@ pub(crate) fn may_stop(op: &Operator<'_>) -> bool {
         I32WrapI64 | I64ExtendI32S | I64ExtendI32U | I32Extend8S | I32Extend16S => true,
         F64Add | F64Sub | F64Mul | F64Div | F64Eq | F64Ne | F64Lt | F64Gt | F64Le | F64Ge => true,
         F32Add | F32Sub | F32Mul | F32Div | F32Eq | F32Ne | F32Lt | F32Gt | F32Le | F32Ge => true,
-        _ => is_structure(op),
-    };
-    !is_harmless
+        _ => false,
+    }
 }
 
 /// A reader of instructions from any position in a function body, where constructs end that began earlier.

@@ -1,21 +1,37 @@
 //! Opcode numbers and names.
 //!
 //! The list is wasmparser's own, so that every opcode that wasmparser adds has a number here too. Only opcodes of
-//! accepted proposals have names, since only these can have a cost.
+//! accepted proposals have names, since only these can have a cost. Whether an opcode only marks structure, or works on
+//! a range, its [`Group`] says.
 
 use std::sync::LazyLock;
 
+use hashbrown::HashMap;
 use wasmparser::Operator;
 
+use crate::cfg::Group;
 use crate::module::features;
+
+/// Reports whether a proposal is accepted. A proposal that wasmparser adds has a feature of its name there.
+macro_rules! is_accepted {
+    ($features:ident mvp) => {
+        true
+    };
+    ($features:ident $proposal:ident) => {
+        $features.$proposal()
+    };
+}
 
 macro_rules! define_opcodes {
     ($(@$proposal:ident $op:ident $({ $($arg:ident: $argty:ty),* })? => $visit:ident ($($ann:tt)*))*) => {
         /// Numbers of the opcodes, in wasmparser's order.
         enum Number { $($op),* }
 
-        /// Proposal and visitor method of each opcode, by number.
-        const OPCODES: &[(&str, &str)] = &[$((stringify!($proposal), stringify!($visit))),*];
+        /// Returns for each opcode, by number, whether its proposal is accepted, and its visitor method.
+        fn opcodes() -> Vec<(bool, &'static str)> {
+            let features = features();
+            vec![$((is_accepted!(features $proposal), stringify!($visit))),*]
+        }
 
         /// Returns the number of `op`'s opcode; `None` if wasmparser does not list it.
         pub(super) fn number(op: &Operator<'_>) -> Option<usize> {
@@ -35,7 +51,7 @@ const SPACES: &[&str] = &[
 ];
 
 static NAMES: LazyLock<Vec<Option<String>>> = LazyLock::new(|| {
-    OPCODES.iter().map(|(proposal, visit)| accepted(proposal).then(|| text(visit))).collect()
+    opcodes().into_iter().map(|(is_accepted, visit)| is_accepted.then(|| text(visit))).collect()
 });
 
 /// Returns the text-format name of each opcode, by number; `None` if the engine does not accept it.
@@ -51,32 +67,15 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     names.filter(move |name| std::mem::replace(&mut last, name) != *name)
 }
 
+/// The groups of the accepted opcodes, by name.
+static GROUPS: LazyLock<HashMap<&'static str, Group>> = LazyLock::new(|| {
+    let grouped = NAMES.iter().zip(Group::by_number());
+    grouped.filter_map(|(name, group)| Some((name.as_deref()?, group))).collect()
+});
+
 /// Reports whether the opcode called `name` only marks structure.
 pub(super) fn is_structure_name(name: &str) -> bool {
-    matches!(
-        name,
-        "block" | "loop" | "else" | "end" | "try_table" | "try" | "catch" | "catch_all" | "delegate"
-    )
-}
-
-fn accepted(proposal: &str) -> bool {
-    let features = features();
-    match proposal {
-        "mvp" => true,
-        "sign_extension" => features.sign_extension(),
-        "saturating_float_to_int" => features.saturating_float_to_int(),
-        "bulk_memory" => features.bulk_memory(),
-        "function_references" => features.function_references(),
-        "reference_types" => features.reference_types(),
-        "simd" => features.simd(),
-        "relaxed_simd" => features.relaxed_simd(),
-        "tail_call" => features.tail_call(),
-        "exceptions" => features.exceptions(),
-        "legacy_exceptions" => features.legacy_exceptions(),
-        "threads" => features.threads(),
-        "gc" => features.gc(),
-        _ => false,
-    }
+    GROUPS.get(name) == Some(&Group::Marks)
 }
 
 /// Converts `visit_i32_load8_s` to `i32.load8_s`.
@@ -121,24 +120,19 @@ pub enum Unit {
 /// Returns the unit of bulk operation `op`'s length; `None` for all other instructions. The length is the operand on
 /// top of the stack; an i32 is unsigned.
 pub fn length_unit(op: &Operator<'_>) -> Option<Unit> {
-    match op {
-        Operator::MemoryCopy { .. } | Operator::MemoryFill { .. } | Operator::MemoryInit { .. } => {
-            Some(Unit::Byte)
-        }
-        Operator::MemoryGrow { .. } => Some(Unit::Page),
-        Operator::TableCopy { .. }
-        | Operator::TableFill { .. }
-        | Operator::TableInit { .. }
-        | Operator::TableGrow { .. }
-        | Operator::ArrayNew { .. }
-        | Operator::ArrayNewDefault { .. }
-        | Operator::ArrayNewData { .. }
-        | Operator::ArrayNewElem { .. }
-        | Operator::ArrayFill { .. }
-        | Operator::ArrayCopy { .. }
-        | Operator::ArrayInitData { .. }
-        | Operator::ArrayInitElem { .. } => Some(Unit::Element),
-        _ => None,
+    unit_of(Group::new(op))
+}
+
+fn unit_of(group: Group) -> Option<Unit> {
+    match group {
+        Group::ByteRanges => Some(Unit::Byte),
+        Group::PageRanges => Some(Unit::Page),
+        Group::ElementRanges => Some(Unit::Element),
+        Group::I32Values | Group::I64Values | Group::F32Values | Group::F64Values | Group::Vectors => None,
+        Group::I32Loads | Group::I64Loads | Group::F32Loads | Group::F64Loads | Group::VectorLoads => None,
+        Group::Marks | Group::Branches | Group::Calls | Group::Failures | Group::Moves => None,
+        Group::Globals | Group::Tables | Group::Memories | Group::References | Group::Objects => None,
+        Group::Stores | Group::Atomics | Group::Refused => None,
     }
 }
 
@@ -149,12 +143,18 @@ pub fn is_dynamic(op: &Operator<'_>) -> bool {
 
 /// Same as [`is_dynamic`], by name.
 pub(super) fn is_dynamic_name(name: &str) -> bool {
-    match name.split_once('.') {
-        Some(("memory" | "table", operation)) => matches!(operation, "copy" | "fill" | "init" | "grow"),
-        Some(("array", operation)) => matches!(
-            operation,
-            "new" | "new_default" | "new_data" | "new_elem" | "fill" | "copy" | "init_data" | "init_elem"
-        ),
-        _ => false,
+    GROUPS.get(name).is_some_and(|&group| unit_of(group).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_opcodes_of_proposals_that_are_off_are_those_that_are_refused() {
+        assert_eq!(NAMES.len(), Group::by_number().count());
+        for ((name, group), (_, visit)) in NAMES.iter().zip(Group::by_number()).zip(opcodes()) {
+            assert_eq!(name.is_none(), group == Group::Refused, "{visit}");
+        }
     }
 }

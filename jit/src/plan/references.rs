@@ -4,7 +4,7 @@ use wasmparser::{BinaryReaderError, MemArg, MemArgTarget, Operator};
 use wprof_profiler::{Access, AccessKind, BlockId};
 
 use super::split::SplitCfg;
-use crate::cfg::{Atomic, Cfg, Operators};
+use crate::cfg::{Atomic, Cfg, Group, Operators, place_of};
 use crate::module::ModuleInfo;
 
 /// Returns all accesses, ascending by part, within each in execution order.
@@ -51,9 +51,10 @@ fn accesses_of(op: &Operator<'_>) -> [Option<Access>; 2] {
     match *op {
         Operator::MemoryCopy { dst_mem, src_mem } => [bulk(Load, src_mem), bulk(Store, dst_mem)],
         Operator::MemoryFill { mem } | Operator::MemoryInit { mem, .. } => [bulk(Store, mem), None],
+        _ if Group::new(op) == Group::ByteRanges => unreachable!("{op:?} has no arm of its own"),
         _ => match Atomic::new(op) {
             Some(atomic) => atomic_accesses(&atomic),
-            None => [fixed(op), None],
+            None => [plain(op), None],
         },
     }
 }
@@ -74,73 +75,30 @@ fn of_width(kind: AccessKind, bytes: u8, arg: MemArg) -> Option<Access> {
     Some(Access { block: BlockId::ENTRY, site: 0, kind, memory, offset: arg.offset, bytes: Some(bytes) })
 }
 
-fn fixed(op: &Operator<'_>) -> Option<Access> {
-    let (kind, bytes, arg) = match loaded(op) {
-        Some((bytes, arg)) => (AccessKind::Load, bytes, arg),
-        None => stored(op).map(|(bytes, arg)| (AccessKind::Store, bytes, arg))?,
-    };
-    of_width(kind, bytes, arg)
+/// Returns the access of an instruction that only loads or stores at one place.
+fn plain(op: &Operator<'_>) -> Option<Access> {
+    let arg = place_of(op)?;
+    // The largest alignment of an access is its width.
+    of_width(plain_kind(op)?, 1 << arg.max_align, arg)
+}
+
+/// Returns whether an instruction loads or stores at one place; `None` if it does neither, or is atomic, and so may do
+/// both.
+fn plain_kind(op: &Operator<'_>) -> Option<AccessKind> {
+    match Group::new(op) {
+        Group::I32Loads | Group::I64Loads | Group::F32Loads | Group::F64Loads | Group::VectorLoads => {
+            Some(AccessKind::Load)
+        }
+        Group::Stores => Some(AccessKind::Store),
+        Group::I32Values | Group::I64Values | Group::F32Values | Group::F64Values | Group::Vectors => None,
+        Group::Marks | Group::Branches | Group::Calls | Group::Failures | Group::Moves => None,
+        Group::Globals | Group::Tables | Group::Memories | Group::References | Group::Objects => None,
+        Group::Atomics | Group::ByteRanges | Group::PageRanges | Group::ElementRanges => None,
+        Group::Refused => None,
+    }
 }
 
 /// Reports whether `op` accesses memory at one place.
 pub(super) fn is_access(op: &Operator<'_>) -> bool {
-    loaded(op).or_else(|| stored(op)).is_some()
-        || Atomic::new(op).is_some_and(|atomic| atomic.loads() || atomic.stores())
-}
-
-/// Returns the number of bytes that an instruction loads.
-fn loaded(op: &Operator<'_>) -> Option<(u8, MemArg)> {
-    use Operator as O;
-    Some(match *op {
-        O::I32Load8S { memarg }
-        | O::I32Load8U { memarg }
-        | O::I64Load8S { memarg }
-        | O::I64Load8U { memarg }
-        | O::V128Load8Splat { memarg }
-        | O::V128Load8Lane { memarg, .. } => (1, memarg),
-        O::I32Load16S { memarg }
-        | O::I32Load16U { memarg }
-        | O::I64Load16S { memarg }
-        | O::I64Load16U { memarg }
-        | O::V128Load16Splat { memarg }
-        | O::V128Load16Lane { memarg, .. } => (2, memarg),
-        O::I32Load { memarg }
-        | O::F32Load { memarg }
-        | O::I64Load32S { memarg }
-        | O::I64Load32U { memarg }
-        | O::V128Load32Splat { memarg }
-        | O::V128Load32Zero { memarg }
-        | O::V128Load32Lane { memarg, .. } => (4, memarg),
-        O::I64Load { memarg }
-        | O::F64Load { memarg }
-        | O::V128Load8x8S { memarg }
-        | O::V128Load8x8U { memarg }
-        | O::V128Load16x4S { memarg }
-        | O::V128Load16x4U { memarg }
-        | O::V128Load32x2S { memarg }
-        | O::V128Load32x2U { memarg }
-        | O::V128Load64Splat { memarg }
-        | O::V128Load64Zero { memarg }
-        | O::V128Load64Lane { memarg, .. } => (8, memarg),
-        O::V128Load { memarg } => (16, memarg),
-        _ => return None,
-    })
-}
-
-/// Returns the number of bytes that an instruction stores.
-fn stored(op: &Operator<'_>) -> Option<(u8, MemArg)> {
-    use Operator as O;
-    Some(match *op {
-        O::I32Store8 { memarg } | O::I64Store8 { memarg } | O::V128Store8Lane { memarg, .. } => (1, memarg),
-        O::I32Store16 { memarg } | O::I64Store16 { memarg } | O::V128Store16Lane { memarg, .. } => {
-            (2, memarg)
-        }
-        O::I32Store { memarg }
-        | O::F32Store { memarg }
-        | O::I64Store32 { memarg }
-        | O::V128Store32Lane { memarg, .. } => (4, memarg),
-        O::I64Store { memarg } | O::F64Store { memarg } | O::V128Store64Lane { memarg, .. } => (8, memarg),
-        O::V128Store { memarg } => (16, memarg),
-        _ => return None,
-    })
+    plain_kind(op).is_some() || Atomic::new(op).is_some_and(|atomic| atomic.loads() || atomic.stores())
 }
