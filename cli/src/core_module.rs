@@ -13,7 +13,7 @@ use crate::{help, output};
 
 #[derive(Debug, Args)]
 pub struct CoreModuleOption {
-    /// Of a component: look at core module N [default: the one that has such a function, or that ran for the profile]
+    /// For a component: show core module N [default: the one that has such a function, or that ran for the profile]
     #[arg(long, value_name = "N", help_heading = help::INPUT)]
     core_module: Option<usize>,
 }
@@ -30,7 +30,7 @@ impl CoreModuleOption {
                 let is_told = self.core_module.is_some();
                 ensure!(
                     !is_told,
-                    "{} is a module, and no component: leave out --core-module",
+                    "{} is a module, not a component: leave out --core-module",
                     path.display()
                 );
                 return Ok(module);
@@ -55,12 +55,12 @@ impl CoreModuleOption {
             [] => return modules::main_module(&component, path),
             [only] => only,
             ref several => bail!(
-                "`{asked}` may be of several core modules: say with --core-module which{}",
+                "several core modules have a function `{asked}`: choose one with --core-module{}",
                 list(&all, several.iter().copied())
             ),
         };
         if all.len() > 1 {
-            output::tell_line(format_args!("wprof: of core module {}", shown(&all, number)));
+            output::tell_line(format_args!("wprof: this is core module {}", shown(&all, number)));
         }
         Ok(all[number].clone())
     }

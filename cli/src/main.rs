@@ -49,10 +49,12 @@ struct Cli {
     /// Use colours; auto means on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t, hide_short_help = true)]
     color: ColorChoice,
-    /// Let a profile or a trace unpack to this size, if that is more than is usual for its length; for files you trust
+    /// Raise the limit on the unpacked size of profiles and traces
+    ///
+    /// Use it only for files you trust.
     #[arg(long, global = true, value_name = "SIZE", value_parser = sizes::parse, help_heading = help::LIMITS, hide_short_help = true)]
     max_unpacked: Option<u64>,
-    /// Show names in full, with return types, default template arguments and all that is left out of short ones
+    /// Show full names, with return types, default template arguments and all else that short names leave out
     #[arg(long, global = true, help_heading = help::OUTPUT, hide_short_help = true)]
     full_names: bool,
 }

@@ -73,7 +73,7 @@ pub fn main_module(component: &Component, path: &Path) -> Result<Module> {
     let largest = component.modules().iter().rev().max_by_key(size);
     largest
         .cloned()
-        .with_context(|| format!("{} has no core module: there is nothing to run", path.display()))
+        .with_context(|| format!("{} has no core module, so it has nothing to run", path.display()))
 }
 
 /// Returns all core modules of a component in the order of their numbers: behind its own are those of adapters.
@@ -322,7 +322,7 @@ fn checked(ran: Ran<'_>, path: &Path, advice: &str) -> Result<(Module, Option<Co
         }
         Program::Module(module) => (module, None),
     };
-    ensure!(ran.is(&module), "{} is not the module that ran, or has changed since: {advice}", path.display());
+    ensure!(ran.is(&module), "{} is not the module that ran, or has changed since then: {advice}", path.display());
     Ok((module, component))
 }
 

@@ -9,13 +9,13 @@ use crate::help;
 /// Says whose source files are.
 #[derive(Clone, Debug, Default, Args)]
 pub struct OwnershipArgs {
-    /// Count lines of source files like this to the line of the program that leads to them
+    /// Attribute lines of these source files, as a library's, to the line of yours that leads to them
     ///
-    /// `*` stands for any text and `?` for one character; GLOB is the whole path or some of its parts, such as
-    /// `third_party` or `*/json.hpp`. Standard libraries are known by their paths
+    /// `*` stands for any text and `?` for one character. GLOB matches the whole path or some of its parts, such as
+    /// `third_party` or `*/json.hpp`. wprof recognizes standard libraries by their paths.
     #[arg(long, value_name = "GLOB", help_heading = help::VIEW, hide_short_help = true)]
     library: Vec<String>,
-    /// Show lines of source files like this as the program's own, even if they look like a library's
+    /// Show lines of these source files as the program's own, even if they look like a library's
     #[arg(long, value_name = "GLOB", help_heading = help::VIEW, hide_short_help = true)]
     mine: Vec<String>,
 }

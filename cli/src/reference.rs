@@ -196,7 +196,7 @@ fn by_heading(command: &Command) -> Vec<(String, Vec<&Arg>)> {
 /// Formats an argument as a list item.
 fn entry(arg: &Arg) -> String {
     let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
-    let mut text = format!("* `{}`: {}\n", signature(arg), escaped(help.replace("\n\n", ". ").trim()));
+    let mut text = format!("* `{}`: {}\n", signature(arg), escaped(&in_one_line(&help)));
     for value in arg.get_possible_values().iter().filter(|value| !value.is_hide_set()) {
         let is_listed = !arg.is_hide_possible_values_set() && arg.get_action().takes_values();
         let help = value.get_help().map(|help| format!(": {help}")).unwrap_or_default();
@@ -209,6 +209,20 @@ fn entry(arg: &Arg) -> String {
         writeln!(text, "  * default: `{}`", defaults.join(" ")).unwrap();
     }
     text
+}
+
+/// Joins the paragraphs of a text by blanks. A paragraph without a full stop gets one, unless it is the last.
+fn in_one_line(text: &str) -> String {
+    let paragraphs: Vec<&str> = text.split("\n\n").map(str::trim).filter(|text| !text.is_empty()).collect();
+    let ended = |text: &str| {
+        if text.ends_with(['.', '!', '?', ':']) { text.to_owned() } else { format!("{text}.") }
+    };
+    match paragraphs.split_last() {
+        Some((last, before)) => {
+            before.iter().map(|text| ended(text) + " ").collect::<String>() + last
+        }
+        None => String::new(),
+    }
 }
 
 fn signature(arg: &Arg) -> String {

@@ -222,7 +222,7 @@
     if (ran.status === 0) return fs.readFileSync(to);
     fs.rmSync(from);
     // What the engine refuses too, the program hears from it.
-    if (W.validate(bytes)) console.error(`wprof: a module is not counted: ${reason(ran, from)}`);
+    if (W.validate(bytes)) console.error(`wprof: cannot count a module: ${reason(ran, from)}`);
     return null;
   }
   const reason = ({ stderr, error }, file) => stderr?.replace('error: ', '').replace(`${file}: `, '').trimEnd() || error;
@@ -264,7 +264,7 @@
   const originals = new WeakMap();
   function original(module, imports) {
     if (makeRoom(module, imports) || !originals.has(module)) return null;
-    console.error('wprof: a module is not counted: there is no room for counters behind the memory that JavaScript makes for it');
+    console.error('wprof: cannot count a module: there is no room for counters after the memory that JavaScript provides');
     return originals.get(module);
   }
   function keep(module, bytes, made) {

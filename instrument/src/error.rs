@@ -11,7 +11,7 @@ pub enum Error {
     #[error("not a WebAssembly module")]
     NotAModule,
     /// The bytes are a component where a module is needed.
-    #[error("a component, not a module: give the module that counted, which the component is made of")]
+    #[error("a component, not a module: give the component's module that counted")]
     Component,
     /// The module is malformed or invalid.
     #[error("{0}")]
@@ -28,7 +28,7 @@ pub enum Error {
         error: Box<Error>,
     },
     /// The module is instrumented already.
-    #[error("the module is instrumented already: give the module that it was made of")]
+    #[error("the module is already instrumented: give the original module")]
     Instrumented,
     /// The module exports a name that instrumentation reserves.
     #[error("the module exports {0}, a name that wprof needs: rename that export")]
@@ -40,7 +40,7 @@ pub enum Error {
     #[error("--interesting needs path counts: add --collect paths")]
     InterestingWithoutPaths,
     /// Something is to be counted beside a trace.
-    #[error("nothing is counted in a module that writes a trace: rewrite it twice, for a run each")]
+    #[error("a module that writes a trace cannot count: instrument it twice, once for each")]
     TraceAndCounts,
     /// A trace is to have too little memory, or too much.
     #[error("a trace has from 1 KiB to 128 MiB of memory: give a size between these")]
@@ -51,7 +51,7 @@ pub enum Error {
     )]
     IsTrace,
     /// A trace is to be read, and the module has counted.
-    #[error("the module counted, and wrote no trace: instrument it with --trace")]
+    #[error("the module wrote no trace, but counts: instrument it with --trace")]
     NoTrace,
     /// The trace could not be written to its file.
     #[error("cannot write the trace: {0}")]
@@ -63,7 +63,7 @@ pub enum Error {
     #[error("the module needs {0} counters, more than a memory holds: count edges instead of paths")]
     TooManyCounters(u64),
     /// The counters are not those of an instrumented module.
-    #[error("not counters of an instrumented module: {0}")]
+    #[error("these are not the counters of an instrumented module: {0}")]
     BadCounters(&'static str),
     /// The counters belong to another module.
     #[error(
@@ -76,7 +76,7 @@ pub enum Error {
     )]
     OtherCalls,
     /// Another version instrumented the module.
-    #[error("the module was instrumented by wprof {found}, and this is {expected}: instrument it anew")]
+    #[error("the module was instrumented by wprof {found}, but this is wprof {expected}: instrument it again")]
     OtherVersion {
         /// The version that instrumented the module.
         found: String,
@@ -84,7 +84,7 @@ pub enum Error {
         expected: &'static str,
     },
     /// There was no memory for some of the counters.
-    #[error("there was no memory for all counters of paths: count edges instead")]
+    #[error("the memory for path counters ran out: count edges instead")]
     Full,
     /// The counters contradict each other.
     #[error("function {func}: {error}: if the program trapped, instrument it with --exact-traps")]

@@ -54,7 +54,7 @@ pub fn path(page: &mut Page, view: &View<'_>, asked: &str, id: u64, sources: Sou
 }
 
 fn module_of<'a>(view: &View<'a>) -> Result<&'a Module> {
-    view.module.context("instructions are in the module, and there is none")
+    view.module.context("cannot show instructions without the module")
 }
 
 /// Returns the function that was asked for; of one that only the timer found, there are no counts.
@@ -62,7 +62,7 @@ fn found<'a>(view: &View<'a>, module: &Module, asked: &str) -> Result<Cow<'a, Fu
     let found = names::find(&names::of_profile(view.profile), asked);
     let found = match view.profile.bursts {
         Some(_) => found
-            .context("this is a sample, and the function may have run outside its bursts: `wprof run --exact` counts everything")?,
+            .context("no burst saw the function, but it may have run between bursts: `wprof run --exact` counts everything")?,
         None => found?,
     };
     Ok(match view.profile.function(found.index) {

@@ -30,7 +30,7 @@ pub fn overlap(page: &mut Page, complete: &Profile, other: &Profile) -> Result<(
     let comparison = Comparison::new(complete, other);
     ensure!(
         comparison::can_overlap(&comparison),
-        "the profiles have no figures of the same kind: collect the same for both"
+        "the profiles have no figure in common: collect the same for both"
     );
     comparison::write_overlap(page, &comparison);
     Ok(())

@@ -169,14 +169,14 @@ fn explained(options: &Options, module: &Module, function: &Named) -> Result<Str
     let collection = &options.collection;
     let interesting = collection.interesting.as_ref().map(|interesting| &interesting.profile);
     let profiles = [
-        (collection.weights.as_ref(), "weights are a profile"),
-        (interesting, "interesting paths are a profile"),
-        (options.profile.as_ref(), "earlier profile is one"),
+        (collection.weights.as_ref(), "weights belong to"),
+        (interesting, "interesting paths belong to"),
+        (options.profile.as_ref(), "earlier profile belongs to"),
     ];
     for (profile, what) in profiles {
         ensure!(
             profile.is_none_or(|profile| module.has_hash(&profile.module_hash)),
-            "the {what} of another module, or of another build of it: give one of this module"
+            "the {what} another module or another build: give a profile of this module"
         );
     }
     let plan = FunctionPlan::new(module.info(), function.index, collection, 0).map_err(Error::told)?;

@@ -76,11 +76,11 @@ impl Format {
         }
         ensure!(
             profile.bursts.is_none() || profile.sampled().is_some_and(|rate| rate.counted >= rate.of),
-            "this is a sample, and what it did not see would stand there as not covered: count everything with `wprof run --exact`"
+            "a sample would show code as not covered that ran between bursts: count everything with `wprof run --exact`"
         );
         ensure!(
             !profile.functions.is_empty(),
-            "the profile has no counts of code: record one with `wprof run --collect edges`"
+            "the profile has no block counts: record one with `wprof run --collect edges`"
         );
         Ok(())
     }
@@ -139,7 +139,7 @@ impl Export {
         let code = match (module, format.is_of_lines()) {
             (Some(module), true) => code_map::of_all_functions(module, &profile)?,
             (Some(module), false) => code_map::of_functions_that_ran(module, &profile)?,
-            (None, true) => bail!("source lines are in the module, and there is none"),
+            (None, true) => bail!("cannot show source lines without the module"),
             (None, false) => CodeMap::default(),
         };
         let code = CodeMap { full_names: names::full_names(&profile), ..code };

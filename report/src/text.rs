@@ -129,7 +129,7 @@ fn weighed_contexts<'a>(view: &View<'a>, by: Option<&str>) -> Result<(Cow<'a, Co
 /// Returns an error if the profile tells no threads apart.
 pub fn by_thread(profile: &Profile) -> Result<Profile> {
     profile.by_thread().context(
-        "the profile tells no threads apart: the program started none, or profiles without threads were added up",
+        "the profile does not have threads apart: the program started none, or profiles without threads were added up",
     )
 }
 

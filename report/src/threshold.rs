@@ -50,7 +50,7 @@ impl Threshold {
         let found = totals.iter().find(|total| total.name == self.name);
         let known: Vec<&str> = totals.iter().map(|total| total.name.as_str()).collect();
         let found = found.with_context(|| {
-            format!("the profiles do not both have `{}`: give one of {}", self.name, known.join(", "))
+            format!("`{}` is not in both profiles: give one of {}", self.name, known.join(", "))
         })?;
         Ok(self.is_exceeded(found.total).then_some(found))
     }

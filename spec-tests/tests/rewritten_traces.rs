@@ -204,7 +204,7 @@ fn a_trace_that_its_memory_has_no_room_for_has_the_beginning_of_the_run() {
     let few = Options { trace_memory: 100, ..options(false) };
     assert!(instrument(&wasm, few).expect_err("too little").to_string().contains("from 1 KiB to 128 MiB"));
     let both = Options { contexts: Some(1 << 20), ..options(false) };
-    assert!(instrument(&wasm, both).expect_err("two things").to_string().contains("rewrite it twice"));
+    assert!(instrument(&wasm, both).expect_err("two things").to_string().contains("instrument it twice"));
 }
 
 /// Calls a function of the host in a table, which the module does not know; that calls back.

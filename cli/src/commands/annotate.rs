@@ -20,11 +20,10 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-The margin shows the sampled time of each instruction and source line, how often each basic block ran, and each branch \
-went each way. A source line is shown \
-where its code begins, if the module has debug information; its text is shown if the source file is \
-found where the debug information says, or beside the module. A source function that is inlined everywhere is shown \
-at each place where it is, with the counts of the blocks that its code became a part of.
+The margin shows the sampled time of each instruction and source line, the count of each basic block, and how often \
+each branch went each way. A source line appears where its code begins, if the module has debug information. Its text \
+appears if the source file is where the debug information says, or beside the module. A source function that is \
+inlined everywhere is shown at each of these places, with the counts of the blocks that contain its code.
 
 {EXAMPLES}
   wprof annotate f.wprof main -m old/json.wasm

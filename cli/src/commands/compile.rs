@@ -20,12 +20,12 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-The file holds the module and its machine code; of a component, the code of all its core modules. `wprof run` takes it \
-in place of the module or component, in the same version of wprof, on the same kind of processor, with the same options for what is collected: what differs is an \
-error that says so.
+The file holds the module and its machine code; for a component, the code of all its core modules. `wprof run` takes \
+it in place of the module or component. The version of wprof, the kind of processor and the options for what is \
+collected must be the same; otherwise an error names the difference.
 
-Machine code is not checked as a module is: it may do all that the user may. So wprof remembers what it has compiled, and \
-runs no other file.
+Machine code cannot be checked as a module can: it may do anything that the user may do. So wprof remembers the files \
+that it has compiled, and runs no others.
 
 {COLLECT_HELP}
 
@@ -48,7 +48,7 @@ pub struct CompileArgs {
 pub fn execute(args: &CompileArgs) -> Result<()> {
     let mut config = Config::new();
     let counted = args.profile.counted(None, None)?;
-    ensure!(counted.across.is_none(), "--depth is for `wprof run`: leave it out");
+    ensure!(counted.across.is_none(), "only `wprof run` counts paths across calls: leave out --depth");
     counted.configure(&mut config);
     config.sample_time(rate::choose(None, &counted)?);
     config.passes(args.passes.set());

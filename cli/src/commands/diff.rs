@@ -24,16 +24,15 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-Functions of one module are matched by index. Functions of two builds are matched by name and \
-control-flow graph, then by name alone; where names are missing, by their code. Paths are compared where the graphs are the same, calling \
-contexts by the names on the stack. Paths are named by their source lines if the module of BEFORE is where it ran or beside \
-the file, and has debug information; else by their blocks.
+Functions of one module are matched by index. Functions of two builds are matched by name and control-flow graph, then \
+by name alone, and without names by their code. Paths are compared where the graphs are the same, calling contexts by \
+the names on the stack. Paths are named by their source lines if the module of BEFORE has debug information and is \
+where it ran or beside the file; otherwise by their blocks.
 
---fail-on turns the comparison into a check for CI. Totals are `instructions`, `calls`, `host calls` \
-and the event kinds that both profiles have. Exact counts are the same for every run of a program with \
-the same input. Sampled counts are scaled up to the whole run, and a change that two samples of one \
-program may show by chance (at the 95% level) is marked; it fails only with --insignificant. The book \
-explains the statistics (docs/src/how-to/comparing.md).
+--fail-on turns the comparison into a check for CI. Totals are `instructions`, `calls`, `host calls` and the event \
+kinds that both profiles have. Exact counts are the same for every run of a program with the same input. Sampled \
+counts are scaled up to the whole run. A change that two samples of one program may show by chance (at the 95% level) \
+is marked, and fails only with --insignificant. The book explains the statistics (docs/src/how-to/comparing.md).
 
 Exit codes: 0; 3 if --fail-on found something; 1 if wprof itself failed.
 

@@ -28,14 +28,14 @@ enum Stage {
     Clif,
     /// Machine code
     Asm,
-    /// What a profile leads to (with --profile-use), and the expected gain
+    /// The optimizations that a profile causes (with --profile-use), and the expected gain
     Decisions,
 }
 
 /// How much is done for the code that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ShownTier {
-    /// Code that is compiled fastest, and runs first
+    /// The code that compiles fastest and runs first
     Baseline,
     /// The best version
     Optimized,
@@ -71,8 +71,9 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-The optimized version is shown, or baseline code with `--tier baseline`. Addresses in machine code are \
-not those of a real run: code slots start at 0, and counters at the first of the module.
+This shows the optimized version of the function, or its baseline code with `--tier baseline`. Addresses in the \
+machine code are not those of a real run: code slots start at address 0, and the function's counters are placed as the \
+first ones of its module.
 
 {COLLECT_HELP}
 
@@ -101,7 +102,7 @@ pub struct ExplainArgs {
     /// Show the graph and code of this tier
     #[arg(long, value_enum, value_name = "TIER", default_value = "optimized", help_heading = help::VIEW)]
     tier: ShownTier,
-    /// Show the code for traces by this method, which counts nothing
+    /// Show the code that records a trace by this method; it counts nothing
     #[arg(long, value_enum, value_name = "METHOD", help_heading = help::VIEW, hide_short_help = true)]
     trace: Option<Method>,
     /// With --trace: include the addresses of loads and stores
@@ -147,7 +148,7 @@ fn advised(error: wprof_report::Error) -> anyhow::Error {
 /// Returns what is shown, and how the function is compiled.
 fn options(args: &ExplainArgs) -> Result<Options> {
     let counted = args.profile.exact_unless_told().counted(args.budget.as_ref(), None)?;
-    ensure!(counted.across.is_none(), "--depth is for `wprof run`: leave it out");
+    ensure!(counted.across.is_none(), "only `wprof run` counts paths across calls: leave out --depth");
     let collection = match args.trace {
         Some(method) => {
             let (tracing, weights) = (Some(method.into()), counted.weights.clone());

@@ -67,9 +67,10 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-Stacks of time are those that were sampled; other stacks are calling contexts if the profile has them \
-(`--collect cct`), and figures that are known by function only get stacks of one function. lcov and cobertura need the module with debug information, and cover your own source files; `--mine '*'` adds those of libraries. \
-The book lists what each format keeps and loses (docs/src/how-to/exports.md).
+Stacks of time are the sampled ones. Other stacks are calling contexts, if the profile has them (`--collect cct`); \
+figures that are known only by function get stacks of one function. lcov and cobertura need the module with debug \
+information, and cover your own source files; `--mine '*'` adds the files of libraries. The book lists what each \
+format keeps and loses (docs/src/how-to/exports.md).
 
 {EXAMPLES}
 
@@ -91,12 +92,12 @@ pub struct ExportArgs {
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     output: PathBuf,
     /// Folded stacks and flame graphs only: weigh stacks by time (in nanoseconds), instructions, calls or an event kind
-    /// [default: time if it was sampled often enough, else instructions]
+    /// [default: time if sampled often enough, else instructions]
     #[arg(short, long, value_name = "METRIC")]
     weight: Option<String>,
-    /// Folded stacks, flame graphs and cpuprofile only: begin stacks with the thread that they are of
+    /// Folded stacks, flame graphs and cpuprofile only: begin each stack with its thread
     ///
-    /// In other formats with stacks each thread of a program is a thread, or has its name as a label.
+    /// Other formats with stacks keep threads apart without it, or label each stack with the name of its thread.
     #[arg(long, conflicts_with = "against")]
     by_thread: bool,
     /// Flame graphs only: colour frames by what changed since an earlier profile
@@ -120,11 +121,11 @@ pub fn execute(args: &ExportArgs) -> Result<()> {
     );
     ensure!(
         !args.by_thread || format.is_of_one_metric() || format.has_threads(),
-        "this format has no stacks that could begin with threads: leave out --by-thread"
+        "this format cannot begin stacks with threads: leave out --by-thread"
     );
     ensure!(
         args.against.is_none() || format == Format::Flamegraph,
-        "--against needs --to flamegraph: give that, or use `wprof diff`"
+        "only flame graphs have --against: add --to flamegraph, or use `wprof diff`"
     );
     let mut before = args.against.as_deref().map(super::read_profile).transpose()?;
     if let Some(before) = &mut before {
@@ -170,7 +171,7 @@ fn check_lines(exported: &Export, module: &Module, path: &Path) -> Result<()> {
     );
     ensure!(
         exported.has_own_files(),
-        "all source files are of libraries: say with --mine GLOB which ones are yours"
+        "all source files belong to libraries: give your own with --mine GLOB"
     );
     Ok(())
 }

@@ -26,8 +26,8 @@ Hints are custom sections. The code and all other sections stay the same, byte f
                                        bursts
   metadata.code.compilation_priority   hot functions first; with --all
 
-wprof prints how often branches went as hinted: in the profile that the hints come from, or with \
---check in another run of the hinted module.
+wprof prints how often branches went the hinted way: in the profile that the hints come from, or, with --check, in \
+another run of the hinted module.
 
 {EXAMPLES}
 
@@ -38,7 +38,7 @@ More examples:
   wprof hints in.wasm f.wprof --autofdo f.prof && clang -fprofile-sample-use=f.prof …
   wprof hints in.wasm f.wprof --split f.split && wasm-split in.wasm --profile=f.split …"))]
 pub struct HintsArgs {
-    /// The module that ran, or the component that it is a core module of
+    /// The module that ran, or the component that contains it
     #[arg(value_name = "MODULE", value_hint = ValueHint::FilePath)]
     module: PathBuf,
     /// A profile of it
@@ -51,10 +51,10 @@ pub struct HintsArgs {
     /// Write all kinds of hints, not only branch hints
     #[arg(long, requires = "output")]
     all: bool,
-    /// Hint branches that go one way at least PERCENT of the time
+    /// Hint only branches that go one way at least PERCENT of the time
     #[arg(long, value_name = "PERCENT", default_value_t = 90.0, value_parser = likely)]
     likely: f64,
-    /// Hint branches that ran at least TIMES times
+    /// Hint only branches that ran at least TIMES times
     #[arg(long, value_name = "TIMES", default_value_t = 10)]
     reached: u64,
     /// Write the names of the functions that ran, one per line, most instructions first
@@ -66,7 +66,7 @@ pub struct HintsArgs {
     /// Write which functions ran, for Binaryen's wasm-split
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     split: Option<PathBuf>,
-    /// Only print how often branches went as the module's own hints say
+    /// Only print how often branches went the way that the module's own hints predict
     #[arg(long, conflicts_with_all = ["output", "order", "autofdo", "split"])]
     check: bool,
 }

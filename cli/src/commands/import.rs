@@ -27,13 +27,12 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-Node (--cpu-prof) and the performance panel of Chromium write what V8's profiler has sampled: .cpuprofile files, and \
-traces, of which all threads are read. The samples in \
-functions of the module become the time of a profile, by function and by stack; V8 does not say where in a \
-function, so there is no time of lines. Time in JavaScript is left out.
+Node (--cpu-prof) and the performance panel of Chromium write the samples of V8's profiler: .cpuprofile files, and \
+traces, of which wprof reads all threads. Samples in functions of the module become the time of a profile, by function \
+and by stack. V8 does not record the place within a function, so lines have no time. Time in JavaScript is left out.
 
-With --into the time stands beside the counts of another profile of the module, such as one of `wprof \
-collect`. Take the samples in another run, without counters: they cost time.
+With --into, the time is added to a profile of the module that has counts, such as one of `wprof collect`. Take the \
+samples in another run, without counters: counters cost time.
 
 {EXAMPLES}"))]
 pub struct ImportArgs {
@@ -59,7 +58,7 @@ pub fn execute(args: &ImportArgs) -> Result<()> {
     let text = fs::read(&args.cpuprofile).with_context(|| format!("cannot read {shown}"))?;
     let sampled =
         samples::read(&text).map_err(|error| anyhow!("{shown}: not a file of V8's profiler: {error}"))?;
-    ensure!(!sampled.is_empty(), "{shown}: a trace without samples of V8: record it with JavaScript samples");
+    ensure!(!sampled.is_empty(), "{shown}: the trace has no samples of V8: record it with JavaScript samples");
     let bytes = binary(&args.module)?;
     let failed = |path: &Path, error| anyhow!("{}: {error}", path.display());
     let source = Source::new(&bytes).map_err(|error| failed(&args.module, error))?;
@@ -85,7 +84,7 @@ pub fn execute(args: &ImportArgs) -> Result<()> {
     };
     ensure!(
         functions.source.has_hash(&profile.module_hash),
-        "the profile is of another module than {}: give the module that it is of",
+        "the profile belongs to another module than {}: give the module that ran",
         args.module.display()
     );
     profile.time = Some(match &profile.time {

@@ -17,39 +17,40 @@ use crate::{modules, output, progress, sizes};
 /// How a module is rewritten.
 #[derive(Clone, Debug, Args)]
 pub struct RewriteArgs {
-    /// Count edges, paths, blocks, cct, flow, or events=KIND,…; several with commas
+    /// Count edges, paths, blocks, cct, flow, or events=KIND,…; separate several with commas
     ///
-    /// They are those of `wprof run --exact --collect`. Edges, paths and blocks exclude each other.
+    /// They mean the same as in `wprof run --exact --collect`. Give only one of edges, paths and blocks.
     #[arg(long, value_parser = asked, value_name = "WHAT", default_value = "edges", help_heading = help::PROFILE)]
     collect: Asked,
-    /// Write the sequence of all blocks that run instead of counting, for small runs
+    /// Record the sequence of all blocks that run instead of counting, for short runs
     ///
-    /// It is what `wprof trace record` writes, and lies in the module's memory until `wprof collect` takes it.
+    /// The trace is the one that `wprof trace record` writes. It stays in the module's memory until `wprof collect`
+    /// takes it.
     #[arg(long, help_heading = help::PROFILE, conflicts_with_all = ["collect", "exact_traps"])]
     trace: bool,
-    /// Limit the memory for a trace; what runs later is not in it
+    /// Limit the memory for a trace; a full trace keeps the beginning of the run
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "16M")]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     max_trace: u64,
-    /// Be exact also if a load, a store, a division or the like traps; takes more code
+    /// Keep counts exact even if a load, a store, a division or the like traps; takes more code
     ///
-    /// Without it counts are exact if the program ends itself, throws, executes `unreachable`, or traps in a function of
-    /// the host.
+    /// Without it, counts are exact if the program ends itself, throws, executes `unreachable`, or traps in a function
+    /// of the host.
     #[arg(long, help_heading = help::PROFILE)]
     exact_traps: bool,
-    /// Limit the memory for calling contexts; beyond it new contexts are counted by function only
+    /// Limit the memory for calling contexts; beyond it, new contexts count by function only
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "256M")]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     max_context_memory: u64,
-    /// Put counters where this profile of the module ran least
+    /// Put counters on the edges that ran least in this earlier profile of the module
     #[arg(long, value_parser = earlier, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = help::SPEED, hide_short_help = true)]
     weights: Option<Earlier>,
-    /// With --collect paths: give the paths of this earlier profile of the module cheap counters
+    /// With --collect paths: give cheap counters to the paths of this earlier profile of the module
     #[arg(long, value_parser = earlier_paths, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = help::PROFILE, hide_short_help = true, conflicts_with = "trace")]
     interesting: Option<Earlier>,
-    /// Put counters behind the program's memory, for hosts without multi-memory
+    /// Put counters after the program's memory, for hosts without multi-memory
     #[arg(long, help_heading = help::PROGRAM)]
     single_memory: bool,
 }
@@ -223,26 +224,26 @@ Examples:
 /// Where counters are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Plan {
-    /// Where the fewest are needed, and least often
+    /// In the fewest places, where they run least often
     Fewest,
-    /// In each block, and nothing else: the simplest way, for comparison
+    /// In each block: the simplest way, for comparison
     EveryBlock,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-The new module does the same, and counts what it runs, in any engine. It imports nothing new. It exports its \
-counters, which `wprof collect` turns into the profile that `wprof run --exact` would have taken of the \
-same run, of the original module. Names, debug information and other custom sections stay; `wprof.offsets` \
-says where code was inserted.
+The new module does the same as the original and counts its execution, in any engine. It imports nothing new. It \
+exports its counters; `wprof collect` turns them into the profile of the original module that `wprof run --exact` \
+would take of the same run. Names, debug information and other custom sections stay; `wprof.offsets` says where code \
+was inserted.
 
-With cct, flow or a trace it also exports two variables, wprof_current and wprof_slot. A host that goes on after an error \
-which has passed through the module sets them to what they were before the call; otherwise what it calls \
-later may be counted below the function of the host that failed.
+With cct, flow or a trace the module also exports two variables, wprof_current and wprof_slot. If an error passes \
+through the module and the host continues, the host must set them to their values before the call. Otherwise later \
+calls may count below the host function that failed.
 
-Counters are in a memory of their own. Hosts that know only one memory in a module, such as Node before \
-version 22 and Safari, need --single-memory: then they lie behind the program's memory, which looks to the \
-program as before. The host sees that it is larger.
+Counters are in a memory of their own. Hosts that allow only one memory per module, such as Node before version 22 and \
+Safari, need --single-memory: it puts the counters after the program's memory. The program sees its memory as before; \
+the host sees a larger one.
 
 {EXAMPLES}"))]
 pub struct InstrumentArgs {
@@ -256,14 +257,14 @@ pub struct InstrumentArgs {
     /// With `every-block`, counts of blocks are not exact where functions end by traps, throws and exits.
     #[arg(long, value_enum, default_value = "fewest", help_heading = help::SPEED, hide_short_help = true)]
     plan: Plan,
-    /// Write the JavaScript that hands counters over
+    /// Write the JavaScript that reads the counters out
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
     js: Option<PathBuf>,
     /// Write the new module to this file
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
     #[arg(requires = "module")]
     output: Option<PathBuf>,
-    /// The module (.wasm or .wat), or a component (.wasm), of which all modules count then
+    /// The module (.wasm or .wat), or a component (.wasm), all of whose modules then count
     #[arg(value_name = "MODULE", required_unless_present = "js", requires = "output")]
     #[arg(value_hint = ValueHint::FilePath)]
     module: Option<PathBuf>,
@@ -284,14 +285,14 @@ pub fn execute(args: &InstrumentArgs) -> Result<()> {
     ] {
         ensure!(
             args.any_weights || is_given == is_used,
-            "the profile of {option} is of another module than {}: take one of this module",
+            "the profile of {option} belongs to another module than {}: give a profile of this module",
             module.display()
         );
     }
     if args.plan == Plan::EveryBlock {
         ensure!(
             options.collected == Collected::Blocks,
-            "--plan every-block counts blocks: add --collect blocks, or leave it out"
+            "--plan every-block counts only blocks: add --collect blocks, or leave it out"
         );
         options.collected = Collected::EveryBlock;
     }

@@ -14,8 +14,9 @@ Examples:
   wprof run -q --exact -o b.wprof json.wasm 300 1
   wprof merge a.wprof b.wprof -o both.wprof",
     after_long_help = "\
-Counts are added and runs are listed. A function that ran in any profile is in the sum. The sum keeps \
-the event kinds that all profiles counted; where one profile counted blocks only, so does the sum.
+wprof adds up the counts and lists the runs. A function that ran in any profile is in the sum. The \
+sum keeps the event kinds that all profiles counted; if one profile counted blocks only, so does the \
+sum.
 
 Examples:
   wprof run -q --exact -o a.wprof json.wasm 20 2

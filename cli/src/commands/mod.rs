@@ -41,7 +41,7 @@ use crate::screen::ColorChoice;
 pub enum Command {
     /// Run a program and profile it
     Run(run::RunArgs),
-    /// Answer requests of HTTP with a component, and profile it; of a folder, serve its web pages
+    /// Serve HTTP requests with a component and profile it. Given a folder, serve its web pages instead
     Serve(serve::ServeArgs),
     /// Show live where a running program spends its time
     Top(top::TopArgs),
@@ -55,34 +55,34 @@ pub enum Command {
     Explain(explain::ExplainArgs),
     /// Add up profiles of one module
     Merge(merge::MergeArgs),
-    /// Show what changed from one profile to another, also between builds
+    /// Show what changed between two profiles, of one build or of two
     Diff(diff::DiffArgs),
     /// Measure how similar two profiles are
     Overlap(overlap::OverlapArgs),
-    /// Write a profile into its module, as hints to compilers
+    /// Write a profile into its module as hints for compilers
     Hints(hints::HintsArgs),
     /// Show the paths that ran but that no test covered
     Residual(residual::ResidualArgs),
-    /// Compile a module ahead, with what an earlier profile tells
+    /// Compile a module ahead of time, guided by an earlier profile
     Compile(compile::CompileArgs),
-    /// Rank paths by how well they tell failing runs from passing ones, and tests by the paths they add
+    /// Rank paths by how well they predict that a run fails, and tests by the paths they add
     Rank(rank::RankArgs),
     /// Convert a profile for other tools: flame graphs, pprof, coverage, …
     Export(export::ExportArgs),
-    /// Write a module that counts for itself, in browsers and any other engine
+    /// Write a module that counts its own execution, in browsers and any other engine
     Instrument(instrument::InstrumentArgs),
-    /// Profile what instrumented modules have counted, or what a Node program or a page runs
+    /// Profile a Node program or a web page, or read the counters of instrumented modules
     Collect(collect::CollectArgs),
     /// Serve a folder of web pages, and profile what they run
     ServePages(serve_pages::ServePagesArgs),
-    /// Take the time of a profile from samples of V8, as Node and Chromium write them
+    /// Import time into a profile from V8's samples, as Node and Chromium write them
     Import(import::ImportArgs),
-    /// Record everything that a program executes, in order, and read it
+    /// Record a trace of everything that a program executes, in order, and read traces
     #[command(subcommand, after_help = trace::EXAMPLES)]
     Trace(trace::TraceCommand),
     /// List the passes of the compiler, which --passes turns on and off
     Passes(passes::PassesArgs),
-    /// Print a script that completes commands and options in a shell
+    /// Print a script with which a shell completes commands and options
     Completions(completions::CompletionsArgs),
     /// Write manual pages
     Man(man::ManArgs),
@@ -136,7 +136,7 @@ fn limits() -> ReadLimits {
 }
 
 /// The advice for a file that exceeds the limits.
-const TRUST: &str = "that is `wprof report --max-unpacked 2G`, and the same option of every other command";
+const TRUST: &str = "raise the limit as in `wprof report --max-unpacked 2G`; every command has this option";
 
 /// Reads a profile; errors name the file.
 fn read_profile(path: &Path) -> Result<Profile> {

@@ -38,7 +38,7 @@ pub fn execute(args: &OverlapArgs, color: ColorChoice) -> Result<()> {
     for (path, profile) in [(&args.complete, &complete), (&args.other, &other)] {
         ensure!(
             profile.bursts.is_none() || !profile.functions.is_empty(),
-            "{} is a sample without a burst, which has no shares: give one of a longer run, or of `wprof run --exact`",
+            "{} is a sample without bursts, so functions have no shares: give a profile of a longer run, or one of `wprof run --exact`",
             path.display()
         );
     }

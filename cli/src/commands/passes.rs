@@ -21,7 +21,7 @@ Examples:
   wprof run --passes none,masks json.wasm 20 2   with one pass alone
   wprof run --passes redundant-moves@0..57 json.wasm 20 2   with one in the first 57 functions only")]
 pub struct PassesArgs {
-    /// A list as `--passes` has it: which passes are on then
+    /// A list as in `--passes`, to show which passes it leaves on
     #[arg(value_name = "LIST", allow_hyphen_values = true, default_value = "all")]
     passes: PassSet,
 }

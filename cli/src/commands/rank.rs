@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueHint};
 use wprof_profiler::{Profile, order_tests, suspects};
 use wprof_report::names;
@@ -23,18 +23,18 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-With --failing and --passing: the paths and edges that predict that a run fails, best first. One that ran in \
-many failing runs and few passing ones is suspect, if runs in which its function ran fail less often. \
-`importance` is the harmonic mean of how much likelier failure is (increase) and of how many of the failing \
-runs it explains. A path is shown only if it tells more than each of its edges: then the combination is what \
-fails. The way to a trap counts as a path, so traps come first; what stands behind them is more telling if \
-runs fail by wrong results (Chilimbi et al., HOLMES, 2009).
+With --failing and --passing: shows the paths and edges that predict that a run fails, best first. A path is \
+suspect if it ran in many failing runs and few passing ones, and if runs in which its function ran fail less \
+often. `importance` is the harmonic mean of two figures: how much likelier failure is when the path runs \
+(increase), and how many of the failing runs it explains. A path is shown only if it predicts more than each \
+of its edges does: then the combination is what fails. The path that leads to a trap counts, so traps come \
+first; if runs fail by wrong results, the suspects behind them say more (Chilimbi et al., HOLMES, 2009).
 
-With --tests: the tests in the order in which each adds the most paths. Those that add none are not needed to \
-run all paths that the tests run.
+With --tests: shows the tests in the order in which each adds the most paths. Tests that add none are not \
+needed to run all paths that the tests run.
 
-All profiles must be of one module, from `wprof run --collect paths`, one for each run. Several files may \
-stand behind each option.
+All profiles must be of one module, from `wprof run --collect paths`, one for each run. Each option takes \
+several files.
 
 {EXAMPLES}"))]
 pub struct RankArgs {
@@ -46,7 +46,7 @@ pub struct RankArgs {
     #[arg(long, value_name = "PROFILE", num_args = 1.., requires = "failing")]
     #[arg(value_hint = ValueHint::FilePath, help_heading = help::INPUT)]
     passing: Vec<PathBuf>,
-    /// Profiles of tests, to be put in order
+    /// Profiles of tests, to rank by the paths they add
     #[arg(long, value_name = "PROFILE", num_args = 1.., conflicts_with_all = ["failing", "passing"])]
     #[arg(value_hint = ValueHint::FilePath, help_heading = help::INPUT)]
     tests: Vec<PathBuf>,
@@ -71,8 +71,23 @@ fn read(paths: &[PathBuf]) -> Result<Vec<Profile>> {
     paths.iter().map(|path| super::read_paths(path)).collect()
 }
 
+/// Demands that all profiles are of one build of one module; errors name two files that are not.
+fn check_module<'a>(mut all: impl Iterator<Item = (&'a PathBuf, &'a Profile)>) -> Result<()> {
+    let Some((first_path, first)) = all.next() else { return Ok(()) };
+    let other = all.find(|(_, profile)| profile.module_hash != first.module_hash);
+    other.map_or(Ok(()), |(path, _)| {
+        bail!(
+            "{} and {} are profiles of different modules, or of different builds of one: give profiles of one build",
+            first_path.display(),
+            path.display()
+        )
+    })
+}
+
 fn write_tests(paths: &[PathBuf], page: &mut Page) -> Result<()> {
-    let order = order_tests(&read(paths)?).context("the tests do not fit together")?;
+    let profiles = read(paths)?;
+    check_module(paths.iter().zip(&profiles))?;
+    let order = order_tests(&profiles).context("cannot rank these tests")?;
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     rank::tests(page, &order, &names);
     Ok(())
@@ -80,7 +95,8 @@ fn write_tests(paths: &[PathBuf], page: &mut Page) -> Result<()> {
 
 fn write_suspects(args: &RankArgs, page: &mut Page) -> Result<()> {
     let (mut failing, mut passing) = (read(&args.failing)?, read(&args.passing)?);
-    let found = suspects(&failing, &passing).context("the runs do not fit together")?;
+    check_module(args.failing.iter().zip(&failing).chain(args.passing.iter().zip(&passing)))?;
+    let found = suspects(&failing, &passing).context("cannot rank these runs")?;
     let module = args.module.at_hand(&mut failing[0], &args.failing[0])?;
     if let Some(module) = &module {
         failing.iter_mut().chain(&mut passing).for_each(|profile| names::adopt(profile, module));

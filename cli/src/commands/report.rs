@@ -47,18 +47,17 @@ impl From<SortBy> for Order {
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-`time` is processor time, which a timer samples: `±` says by how many percentage points the share may be \
+`time` is processor time, which a timer samples; `±` says by how many percentage points the share may be \
 wrong, in nineteen of twenty cases. Other figures are exact counts unless they are marked as a sample. \
-`instructions` are the WebAssembly \
-instructions that a function itself executed, without its callees. `trips` is the number of iterations \
-each time a loop is entered. Source lines are shown if the module is found and has debug information, \
-otherwise offsets in the module.
+`instructions` are the WebAssembly instructions that a function itself executed, without its callees. `trips` \
+is the number of iterations each time a loop is entered. Source lines are shown if the module is found and has \
+debug information; otherwise offsets in the module are shown.
 
-In the calling context tree, `with callees` includes everything that the function called there; a \
-recursive call counts where its function was first called. Of functions and call sites it counts everything \
-once, however deep they recurse; `at least` marks those in a recursion through several functions, of which \
-a part is counted further up. A hot path is dense if it has more of a \
-metric for each instruction than the program on average, otherwise it is sparse.
+In the calling context tree, `with callees` includes everything that the function called there; a recursive \
+call counts where its function was first called. For functions and call sites, `with callees` counts \
+everything once, however deep they recurse; `at least` marks those in a recursion through several functions, \
+part of which is counted further up. A hot path is dense if it has more of a metric per instruction than the \
+program on average; otherwise it is sparse.
 
 {EXAMPLES}
 
@@ -82,10 +81,10 @@ pub struct ReportArgs {
     cct: bool,
     /// Show who called a function, who called those callers, and so on
     ///
-    /// A function counts with all that it calls; one that calls itself counts where it was first called.
+    /// A function counts with everything that it calls. A recursive function counts where it was first called.
     #[arg(long, value_name = "FUNC", conflicts_with_all = ["cct", "sort"], help_heading = help::VIEW)]
     callers: Option<String>,
-    /// With --cct or --callers: show each thread of the program apart
+    /// With --cct or --callers: show each thread of the program separately
     #[arg(long, help_heading = help::VIEW, hide_short_help = true)]
     by_thread: bool,
     /// Show N rows in each table
@@ -96,16 +95,17 @@ pub struct ReportArgs {
     sort: Option<SortBy>,
     /// With --cct or --callers: weigh contexts by a metric
     ///
-    /// That is `time`, `calls`, one measured in contexts, such as `cycles`, a kind of events that was counted there, such as
-    /// `loads`, `instructions` if they were counted in contexts (in bursts, or by `--collect flow`), or `bytes-of-TYPE` for objects of
-    /// garbage collection, by `--collect allocations` [default: time if it was sampled, else instructions, else calls]
+    /// A metric is `time`, `calls`, one measured in contexts, such as `cycles`, an event kind that was counted there,
+    /// such as `loads`, `instructions` if they were counted in contexts (in bursts, or by `--collect flow`), or
+    /// `bytes-of-TYPE` for objects of garbage collection, with `--collect allocations` [default: time if it was
+    /// sampled, else instructions, else calls]
     #[arg(long, value_name = "METRIC", help_heading = help::VIEW, hide_short_help = true)]
     by: Option<String>,
     /// Leave out contexts and paths with less than PERCENT of the total
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     #[arg(help_heading = help::VIEW, hide_short_help = true)]
     least: f64,
-    /// Show how the paths of this earlier profile ran here, and how compactly they are numbered
+    /// Show how the paths of this earlier profile ran here, and how compact their numbers are
     #[arg(long, value_name = "PROFILE", conflicts_with_all = ["cct", "callers", "sort"])]
     #[arg(value_hint = ValueHint::FilePath, help_heading = help::VIEW, hide_short_help = true)]
     interesting: Option<PathBuf>,

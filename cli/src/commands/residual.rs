@@ -76,10 +76,10 @@ pub struct ResidualArgs {
     run: Option<PathBuf>,
     #[command(flatten)]
     module: ModuleOption,
-    /// Write a profile of the untested paths alone
+    /// Write a profile of only the untested paths
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
     output: Option<PathBuf>,
-    /// Judge paths across calls, of tests that were taken with this --depth
+    /// Judge paths across calls; take the tests' profiles with the same --depth
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_DEPTH))]
     #[arg(help_heading = help::INPUT, hide_short_help = true)]
     depth: Option<u32>,
@@ -89,7 +89,7 @@ pub struct ResidualArgs {
     /// Print all untested paths as one line of JSON
     #[arg(long, conflicts_with = "top", help_heading = help::OUTPUT)]
     json: bool,
-    /// Count untested paths only: faster, but without totals; for use in the field
+    /// Count untested paths only: faster, without totals; for use in production
     #[arg(long, conflicts_with = "run", help_heading = help::SPEED)]
     field: bool,
     #[command(flatten)]

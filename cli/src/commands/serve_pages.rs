@@ -29,16 +29,17 @@ const EVERY: u32 = 1000;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-Pages get a script before their own, by which each WebAssembly module that they or their workers compile is \
-instrumented, wherever its bytes come from. Instances send their counters every second. Ctrl-C ends and \
-writes a profile of each module, with the module beside it, as `wprof collect` does.
+wprof puts a script in front of each page's own scripts. The script instruments each WebAssembly module that \
+the page or its workers compile, wherever its bytes come from. Instances send their counters every second. \
+Ctrl-C ends the server and writes a profile of each module, with the module beside it, as `wprof collect` \
+does.
 
-Pages are isolated (COOP and COEP), so that they may share memory with workers: what they load must be in \
-the folder, too.
+Pages are isolated (COOP and COEP), so that they may share memory with workers. So everything that they load \
+must be in the folder, too.
 
 {EXAMPLES}"))]
 pub struct ServePagesArgs {
-    /// Serve at this address; port 0 takes a free one
+    /// Serve at this address; port 0 takes a free port
     #[arg(long = "addr", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8000", help_heading = help::INPUT)]
     address: SocketAddr,
     #[command(flatten)]
@@ -58,11 +59,11 @@ pub fn execute(args: &ServePagesArgs, color: ColorChoice) -> Result<()> {
     args.rewrite.check()?;
     ensure!(
         args.output.is_some() || !args.quiet,
-        "there is nothing to do with what is counted: give -o FILE, or leave out --quiet"
+        "nothing would read the counts: give -o FILE, or leave out --quiet"
     );
     ensure!(
         !args.rewrite.is_trace() || args.output.is_some(),
-        "a trace is kept in a file: give -o FILE.wtrace"
+        "a trace needs a file: give -o FILE.wtrace"
     );
     let (listener, address) = connections::listen(args.address, "give a free one with --addr ADDRESS:PORT")?;
     let site = Arc::new(Site::new(&args.folder, address, args.rewrite.clone(), EVERY)?);

@@ -33,7 +33,7 @@ pub struct ViewArgs {
     /// The profile, a file from `wprof run -o`
     #[arg(value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     profile: PathBuf,
-    /// Open the page with this command, to which its path is added
+    /// Open the page with this command; its path is appended
     #[arg(long, value_name = "COMMAND", value_hint = ValueHint::CommandString)]
     browser: Option<String>,
     /// Show what changed since an earlier profile

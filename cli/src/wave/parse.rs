@@ -130,7 +130,7 @@ impl<'t> Reader<'t> {
             let name = self.word();
             let value = named.get(name).cloned();
             let value =
-                value.with_context(|| format!("no call before has a result that is called `{name}`"))?;
+                value.with_context(|| format!("no earlier call named its result `{name}`"))?;
             return held_where_asked(value, ty, name);
         }
         Ok(match ty.kind() {

@@ -78,7 +78,7 @@ fn growth_beyond_a_threshold_fails() {
     assert_eq!(grew.code, Some(3));
     assert!(grew.err.contains("instructions went from 53 to 131"), "{grew:?}");
     let said = check("cycles>+1%", &four, &ten).failed();
-    assert!(said.contains("do not both have `cycles`") && said.contains("instructions, calls"), "{said}");
+    assert!(said.contains("`cycles` is not in both profiles") && said.contains("instructions, calls"), "{said}");
     assert_eq!(check("instructions", &four, &ten).code, Some(2));
 }
 
@@ -213,9 +213,9 @@ fn samples_too_small_to_be_compared_are_told() {
         assert!(!changes.contains("gone") && !changes.contains("instructions of"), "{changes}");
     }
     let threshold = wprof(&["diff", &exact, &sampled, "--fail-on", "instructions>+1%"]).failed();
-    assert!(threshold.contains("do not both have `instructions`"), "{threshold}");
+    assert!(threshold.contains("`instructions` is not in both profiles"), "{threshold}");
     let overlap = wprof(&["overlap", &exact, &sampled]).failed();
-    assert!(overlap.contains("sampled.wprof is a sample without a burst"), "{overlap}");
+    assert!(overlap.contains("sampled.wprof is a sample without bursts"), "{overlap}");
     for profiles in [[&exact, &sampled], [&sampled, &exact]] {
         let merge = wprof(&["merge", profiles[0], profiles[1], "-o", &folder.path("sum.wprof")]).failed();
         assert!(merge.contains("one profile is exact and the other a sample"), "{merge}");

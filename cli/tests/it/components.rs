@@ -326,12 +326,12 @@ fn a_function_is_explained_in_its_core_module() {
     let component = folder.file("calls.wat", CALLS);
     let explained = |args: &[&str]| wprof(&[&["explain", &component], args].concat());
     let ran = explained(&["total", "--stage", "cfg"]);
-    assert!(ran.err.contains("of core module 1"), "{}", ran.err);
+    assert!(ran.err.contains("this is core module 1"), "{}", ran.err);
     let total = ran.succeeded();
     assert_eq!(explained(&["total", "--stage", "cfg", "--core-module", "1"]).succeeded(), total);
     assert_ne!(explained(&["price", "--stage", "cfg", "--core-module", "0"]).succeeded(), total);
     let adapter = explained(&["adapter test:shop/prices#price", "--stage", "asm"]);
-    assert!(adapter.err.contains("of core module 2 (adapters)"), "{}", adapter.err);
+    assert!(adapter.err.contains("this is core module 2 (adapters)"), "{}", adapter.err);
     adapter.succeeded();
     let said = explained(&["0", "--core-module", "7"]).failed();
     assert!(said.contains("no core module 7") && said.contains("core module 2 (adapters)"), "{said}");

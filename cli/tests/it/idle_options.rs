@@ -5,11 +5,11 @@ use super::{COUNT, Folder, wprof};
 /// Commands with an option that would do nothing, and what is said of it: `GOOD` is an exact profile, `CONTEXTS` one
 /// without counts of code, `M` their module.
 const IDLE: [(&str, &str); 16] = [
-    ("run --exact --profile-use GOOD M", "--profile-use is about code that a profile makes better"),
-    ("run --exact --prefetch M", "--prefetch is about code that a profile makes better"),
-    ("run --collect cct --without inlining M", "--without is about code that a profile makes better"),
+    ("run --exact --profile-use GOOD M", "--profile-use controls optimization by a profile"),
+    ("run --exact --prefetch M", "--prefetch controls optimization by a profile"),
+    ("run --collect cct --without inlining M", "--without controls optimization by a profile"),
     ("run --profile off --prefetch M", "leave out --prefetch or --profile off, or add --profile-use"),
-    ("run --profile off --profile-use CONTEXTS M", "contexts.wprof has no counts of branches"),
+    ("run --profile off --profile-use CONTEXTS M", "contexts.wprof has no branch counts"),
     ("run --exact --path-table 128x4 M", "--path-table needs sampling"),
     ("run --collect edges --cache 16K,4,64 M", "add --collect cache, or leave out --cache"),
     ("run --collect cct,cache --energy 1,2,3 M", "add --collect energy, or leave out --energy"),
@@ -19,7 +19,7 @@ const IDLE: [(&str, &str); 16] = [
     ("run --conservative --prefetch M", "cannot be used with"),
     (
         "compile --exact --profile-use GOOD -o OUT M",
-        "--profile-use is about code that a profile makes better",
+        "--profile-use controls optimization by a profile",
     ),
     ("report GOOD --json --top 3", "cannot be used with"),
     ("report GOOD --html OUT --top 3", "cannot be used with"),
@@ -54,14 +54,14 @@ fn options_behind_the_module_are_told_also_short_ones() {
     let told = |args: &[&str]| wprof(args).err.lines().next().unwrap_or_default().to_owned();
     for option in ["-o", "-v", "--exact", "--burst=7:1"] {
         let said = told(&["run", &module, "x", option, "f"]);
-        let expected = format!("wprof: the program gets {option}, as it stands behind the module");
+        let expected = format!("wprof: {option} stands after the module, so it goes to the program");
         assert!(said.starts_with(&expected), "{option}: {said}");
     }
     for others in ["-x", "-", "-of", "--other", "o"] {
         let said = told(&["run", &module, others]);
-        assert!(!said.contains("behind the module"), "{others}: {said}");
+        assert!(!said.contains("after the module"), "{others}: {said}");
     }
     let trace = folder.path("t.wtrace");
     let said = told(&["trace", "record", "-o", &trace, &module, "--max-size", "1M"]);
-    assert!(said.contains("the program gets --max-size"), "{said}");
+    assert!(said.contains("--max-size stands after the module"), "{said}");
 }

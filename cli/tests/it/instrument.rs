@@ -120,7 +120,7 @@ fn the_trace_of_a_program_in_node_is_that_of_wprof() {
         ["collect", "--trace", "--max-trace", "1K", "-o", &found, "--", "node", &host, &json_wasm, "30", "2"];
     let ran = command(&args).env("NODE_NO_WARNINGS", "1").output().expect("it starts");
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    assert!(said.contains("has only the beginning of the run: raise --max-trace"), "{said}");
+    assert!(said.contains("holds only the beginning of the run: raise --max-trace"), "{said}");
     let said = wprof(&["trace", "stats", &found]);
     assert!(said.err.contains("only the beginning of the run"), "{said:?}");
 }
@@ -284,7 +284,7 @@ fn what_cannot_be_instrumented_is_told_and_nothing_is_written() {
         assert!(said.contains(what) && said.contains(file), "{said}");
         assert!(!Path::new(&out).exists());
     };
-    refused("instrumented already", &once, &[]);
+    refused("already instrumented", &once, &[]);
     refused("not a WebAssembly module", &folder.file("text.wasm", "hello"), &[]);
     refused("has no code", &folder.file("empty.wasm", b"\0asm\x01\0\0\0"), &[]);
     refused("has no code", &folder.file("c.wasm", b"\0asm\x0d\0\x01\0"), &[]);
@@ -379,7 +379,7 @@ fn traces_of_chromium_become_time_too() {
     assert!(said.contains("1 function, hash") && !said.contains("instructions"), "{said}");
     let empty = folder.file("empty.json", r#"{"traceEvents": [{"name": "x", "args": {}}]}"#);
     let said = wprof(&["import", "--cpuprofile", &empty, "-m", &module, "-o", &out]).failed();
-    assert!(said.contains("a trace without samples of V8"), "{said}");
+    assert!(said.contains("the trace has no samples of V8"), "{said}");
 }
 
 #[test]
@@ -407,7 +407,7 @@ fn weights_place_counters_and_those_of_another_module_are_refused() {
     fs::rename(exact(&folder, "edges", &[&module, "20", "2"]), &weights).expect("it moves");
     let out = folder.path("out.wasm");
     let said = wprof(&["instrument", &other, "-o", &out, "--weights", &weights]).failed();
-    assert!(said.contains("is of another module") && !Path::new(&out).exists(), "{said}");
+    assert!(said.contains("belongs to another module") && !Path::new(&out).exists(), "{said}");
     for collect in ["edges", "events=loads"] {
         let [with, without] = [&["--weights", &weights][..], &[]].map(|more| {
             wprof(&[&["instrument", &module, "-o", &out, "--collect", collect], more].concat()).succeeded();
@@ -494,7 +494,7 @@ fn interesting_paths_are_counted_as_without() {
     let other = folder.file("count.wat", COUNT);
     let paths = ["instrument", "--collect", "paths"];
     let said = wprof(&[&paths[..], &[&other], &interesting].concat()).failed();
-    assert!(said.contains("--interesting is of another module") && !Path::new(&out).exists(), "{said}");
+    assert!(said.contains("--interesting belongs to another module") && !Path::new(&out).exists(), "{said}");
     if !has_node() {
         return;
     }

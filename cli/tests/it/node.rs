@@ -156,7 +156,7 @@ console.log(new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports.coun
     let args = collect(&folder, app);
     wprof(&["instrument", "--single-memory", &folder.path("count.wasm"), "-o", &once]).succeeded();
     let ran = wprof(&args);
-    let said = "wprof: a module is not counted: the module is instrumented already: give the module that it was made of\n";
+    let said = "wprof: cannot count a module: the module is already instrumented: give the original module\n";
     assert_eq!((ran.out.as_str(), ran.err.lines().next()), ("0\n", Some(said.trim_end())));
 }
 

@@ -306,7 +306,7 @@ fn options_that_do_nothing_are_told() {
     let profile = folder.path("p.wprof");
     let args = ["run", "-o", &profile, &path("allocate", "wasm"), "5", "--exact"];
     let ran: Ran = command(&args).output().expect("it starts").into();
-    assert!(ran.err.contains("the program gets --exact, as it stands behind the module"), "{}", ran.err);
+    assert!(ran.err.contains("--exact stands after the module, so it goes to the program"), "{}", ran.err);
     let ran: Ran = command(&["report", "--by", "calls", &profile]).output().expect("it starts").into();
     assert_eq!(ran.code, Some(1));
     assert!(ran.err.contains("--by weighs calling contexts: add --cct"), "{}", ran.err);

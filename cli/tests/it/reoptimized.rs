@@ -43,7 +43,7 @@ fn what_a_profile_leads_to_is_explained_with_what_it_is_to_save() {
         assert!(refused.err.contains("give --profile-use, and --profile off"), "{}", refused.err);
     }
     let other = ["explain", &program("sort"), "strlen", "--profile-use", &profile];
-    assert!(wprof(&other).err.contains("the earlier profile is one of another module"));
+    assert!(wprof(&other).err.contains("the earlier profile belongs to another module"));
 }
 
 #[test]

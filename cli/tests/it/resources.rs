@@ -112,12 +112,12 @@ fn what_cannot_be_called_with_results_is_explained() {
     let said = run(&component, &["counter.next(1)"]).failed();
     assert!(said.contains("argument `self`") && said.contains("--invoke 'x = CONSTRUCTOR()'"), "{said}");
     let said = run(&component, &["c = counter(5)", "counter.next($d)"]).failed();
-    assert!(said.contains("no call before has a result that is called `d`"), "{said}");
+    assert!(said.contains("no earlier call named its result `d`"), "{said}");
     let said = run(&component, &["c = counter(5)", "n = counter.next($c)", "counter.next($n)"]);
     assert!(said.failed().contains("argument `self`: expected a value of type"));
     let passed_on = run(&component, &["c = counter(5)", "counter.sum($c, $c)"]);
     assert!(passed_on.code != Some(0) && passed_on.err.contains("passed on"), "{passed_on:?}");
     let module = folder.file("count.wat", super::COUNT);
     let said = run(&module, &["count", "count"]).failed();
-    assert!(said.contains("give --invoke once"), "{said}");
+    assert!(said.contains("only components can have several --invoke"), "{said}");
 }

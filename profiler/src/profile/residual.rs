@@ -34,7 +34,7 @@ pub enum ResidualError {
         index: u32,
     },
     /// One of the profiles has no paths.
-    #[error("it says nothing about paths: take it with `wprof run --collect paths`")]
+    #[error("it has no paths: record it with `wprof run --collect paths`")]
     NoPaths,
 }
 

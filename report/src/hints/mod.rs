@@ -148,7 +148,7 @@ fn accuracy_of(module: &Module, profile: &Profile) -> Result<Accuracy> {
 fn ensure_edges(profile: &Profile) -> Result<()> {
     ensure!(
         profile.functions.iter().any(|function| function.has_edge_counts()),
-        "the profile does not say which ways branches went: record one with `wprof run --collect edges`"
+        "the profile has no branch counts: record one with `wprof run --collect edges`"
     );
     Ok(())
 }
@@ -182,7 +182,7 @@ pub fn autofdo(module: &Module, profile: &Profile) -> Result<SampleProfile> {
 pub fn split(module: &Module, file: &[u8], profile: &Profile) -> Result<Vec<u8>> {
     ensure!(
         !profile.functions.is_empty(),
-        "the profile has no counts of functions: record one with `wprof run --collect edges`"
+        "the profile has no function counts: record one with `wprof run --collect edges`"
     );
     let info = module.info();
     Ok(split_profile::bytes(file, profile, info.imported_funcs, info.defined_funcs()))

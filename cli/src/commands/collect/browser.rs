@@ -48,13 +48,13 @@ pub fn visit(visit: Visit<'_>, rewrite: &RewriteArgs) -> Result<Taken> {
     let root = visit.root.unwrap_or(folder);
     let root = root.canonicalize().with_context(|| format!("cannot read {}", root.display()))?;
     let Ok(path) = page.strip_prefix(&root) else {
-        bail!("{shown} is not in {}: give a folder that it is in", root.display())
+        bail!("{shown} is not in {}: give a folder that contains it", root.display())
     };
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let (listener, address) = connections::listen(any, "end a program that listens there")?;
     let site = Arc::new(Site::new(&root, address, rewrite.clone(), EVERY)?);
     let stop = connections::interruption()?;
-    let user = tempfile::tempdir().context("no folder for the browser")?;
+    let user = tempfile::tempdir().context("cannot make a temporary folder for the browser")?;
     let url = format!("http://{address}/{}", escaped(path));
     let mut browser = Browser(start(&url, user.path(), visit.head)?);
     let begun = Instant::now();

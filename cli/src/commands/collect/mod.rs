@@ -39,23 +39,24 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-Counters come from files that the JavaScript of `wprof instrument --js` has written, or over the network, or \
-from a program that runs now. What comes out is an ordinary profile of the original module, as `wprof run \
---exact` takes it: see `wprof report`, `wprof view`, `wprof annotate`, `wprof export`. Instances of one module \
-are added up.
+Counters come from files that the JavaScript of `wprof instrument --js` wrote, from the network, or from a \
+program that wprof starts. The result is a profile of the original module, as `wprof run --exact` takes it; \
+`wprof report`, `wprof view`, `wprof annotate` and `wprof export` read it. Counts of several instances of one \
+module are added up.
 
-A command after `--` runs under Node, or runs Node: each WebAssembly module that it loads is rewritten on the \
-way, also in workers. The exit code is the command's. Of several modules that ran, each gets a profile; a \
-number is added to the name of all but the one that ran most. The modules themselves are written beside \
-their profiles.
+A command after `--` runs under Node, or starts Node. wprof instruments each WebAssembly module that it loads, \
+also in workers. The exit code is the command's. If several modules ran, each gets a profile: the module that \
+executed most gets the name of -o, the others that name with a number. Each module is written beside its \
+profile.
 
---browser serves the folder of a page, or that of --root, opens the page in Chromium, and ends when its modules have counted \
-nothing new for five seconds, when the page calls wprof.done(), or after --timeout; with --head, when the \
-window is closed. wprof serve does the same for any browser.
+--browser serves the folder of a page, or that of --root, and opens the page in Chromium. It ends when the \
+page's modules have counted nothing new for five seconds, when the page calls wprof.done(), or after \
+--timeout; with --head, when the window is closed. wprof serve does the same for any browser.
 
---listen waits until Ctrl-C for what pages send that have loaded wprof.js from there.
+--listen waits until Ctrl-C for the counters of pages that have loaded wprof.js from this address.
 
-With --trace each instance's trace is written to the file of -o, or to numbered files beside it, for wprof trace.
+With --trace, wprof writes each instance's trace to the file of -o, or to numbered files beside it, for wprof \
+trace.
 
 {EXAMPLES}"))]
 pub struct CollectArgs {
@@ -63,21 +64,21 @@ pub struct CollectArgs {
     #[arg(short, long = "module", value_name = "MODULE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = help::INPUT, required_unless_present_any = ["command", "browser"])]
     modules: Vec<PathBuf>,
-    /// Wait for counters at this address; port 0 takes a free one
+    /// Wait for counters at this address; port 0 takes a free port
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = help::INPUT, conflicts_with = "counters")]
     listen: Option<SocketAddr>,
     /// Open this page in Chromium, and profile what it runs
     #[arg(long, value_name = "PAGE", value_hint = ValueHint::FilePath, help_heading = help::INPUT)]
     #[arg(conflicts_with_all = ["counters", "listen", "modules", "command"])]
     browser: Option<PathBuf>,
-    /// Serve this folder rather than that of the page
+    /// Serve this folder instead of the page's own
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, help_heading = help::INPUT)]
     #[arg(requires = "browser", hide_short_help = true)]
     root: Option<PathBuf>,
-    /// Show the browser's window, and go on until it is closed
+    /// Show the browser's window, and continue until it is closed
     #[arg(long, help_heading = help::INPUT, requires = "browser", hide_short_help = true)]
     head: bool,
-    /// End after so many seconds, whatever the page does
+    /// End after this many seconds, whatever the page does
     #[arg(long, value_name = "SECONDS", default_value_t = 60, help_heading = help::LIMITS)]
     #[arg(hide_short_help = true)]
     timeout: u64,
@@ -104,14 +105,14 @@ type Counters = Vec<(String, RawCounters)>;
 pub fn execute(args: &CollectArgs, color: ColorChoice) -> Result<ExitCode> {
     ensure!(
         !args.rewrite.is_trace() || args.output.is_some(),
-        "a trace is kept in a file: give -o FILE.wtrace"
+        "a trace needs a file: give -o FILE.wtrace"
     );
     if !args.command.is_empty() {
         return of_command(args, color);
     }
     ensure!(
         args.listen.is_none() || args.output.is_some() || !args.quiet,
-        "there is nothing to do with what is counted: give -o FILE, or leave out --quiet"
+        "nothing would read the counts: give -o FILE, or leave out --quiet"
     );
     if let Some(page) = &args.browser {
         return of_page(args, page, color);
@@ -269,7 +270,7 @@ fn run(args: Vec<String>) -> Run {
 fn original_of<'a>(originals: &'a [Original], name: &str, counters: &RawCounters) -> Result<&'a Original> {
     let hash = counters.module_hash().map_err(|error| anyhow!("{name}: {error}"))?;
     originals.iter().find(|original| original.has_hash(&hash)).with_context(|| {
-        format!("{name}: counters of another module: give the one that was instrumented with --module")
+        format!("{name}: these are the counters of another module: give the instrumented module with --module")
     })
 }
 
@@ -286,7 +287,7 @@ fn profiles<'a>(
         let read = read(&original.bytes, counters).map_err(|error| anyhow!("{name}: {error}"))?;
         if read.is_guessed {
             output::tell_line(format_args!(
-                "wprof: {name}: very many calls never returned, and some of them may have been going on: they count as ended"
+                "wprof: {name}: very many calls did not return; some may still have been running, but all count as ended"
             ));
         }
         let mut profile = read.profile;

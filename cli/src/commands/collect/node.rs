@@ -42,10 +42,10 @@ pub struct Ended {
 /// # Errors
 /// Returns an error if the command cannot be started.
 pub fn run(command: &[String], rewrite: &[String]) -> Result<Ended> {
-    let folder = tempfile::tempdir().context("no folder for modules and counters")?;
+    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let script = folder.path().join("wprof.cjs");
     fs::write(&script, javascript()).with_context(|| format!("cannot write {}", script.display()))?;
-    let exe = std::env::current_exe().context("wprof does not know where it is")?;
+    let exe = std::env::current_exe().context("cannot find wprof itself")?;
     let old = std::env::var("NODE_OPTIONS").unwrap_or_default();
     let watch = Watch::install(folder.path())?;
     let (started, clock) = (SystemTime::now(), Instant::now());

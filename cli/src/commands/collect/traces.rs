@@ -39,7 +39,7 @@ pub fn write(
     if traced.is_empty() {
         return Ok(());
     }
-    let path = path.context("a trace is kept in a file: give -o FILE.wtrace")?;
+    let path = path.context("a trace needs a file: give -o FILE.wtrace")?;
     for (number, (name, counters)) in traced.iter().enumerate() {
         let original = original_of(originals, name, counters)?;
         let path = numbered(path, number);
@@ -56,7 +56,7 @@ pub fn write(
         output::tell_line(format_args!("wprof: {bytes} in {}, of {program}", path.display()));
         if !read.is_whole {
             output::tell_line(format_args!(
-                "wprof: {} has only the beginning of the run: raise --max-trace to keep more",
+                "wprof: {} holds only the beginning of the run: raise --max-trace to keep more",
                 path.display()
             ));
         }

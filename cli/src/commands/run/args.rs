@@ -35,10 +35,10 @@ impl From<Perf> for PerfFormat {
 /// What is done beyond plain Cranelift.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PassesArgs {
-    /// Turn passes of the compiler on and off, to find one that is at fault
+    /// Turn compiler passes on and off, to find a faulty one
     ///
-    /// -NAME turns one off, `none,NAME` leaves only that one on, NAME@A..B limits it to the functions with index A to
-    /// B - 1. `wprof passes` lists them.
+    /// -NAME turns one off, `none,NAME` leaves only that one on, NAME@A..B limits it to the functions with index A to B
+    /// - 1. `wprof passes` lists them.
     #[arg(long, value_name = "LIST", allow_hyphen_values = true, help_heading = help::DEBUGGING, hide_short_help = true)]
     passes: Option<PassSet>,
 }
@@ -70,17 +70,17 @@ Examples:
 The program keeps its own standard input, standard output and exit code. The summary goes to standard \
 error when the program has ended.
 
-By default wprof samples: a timer looks where the program is, and paths and calling contexts are counted \
-in short bursts; both cost almost nothing. Hot functions are recompiled with what the bursts have seen. \
---exact counts everything. --collect counts only what it names, also exactly. \
-After a trap, an exit from deep inside the program, or Ctrl-C, the profile so far is kept and exact \
-counts stay exact. The first Ctrl-C stops the program and keeps the profile; the second kills wprof.
+By default wprof samples: a timer samples the stack, and short bursts count paths and calling \
+contexts; both cost almost nothing. Hot functions are recompiled for what the bursts have seen. \
+--exact counts everything. --collect counts only what it names, also exactly. After a trap, an exit \
+from deep inside the program, or Ctrl-C, wprof keeps the profile so far, and exact counts stay \
+exact. The first Ctrl-C stops the program and keeps the profile; the second kills wprof.
 
 {COLLECT_HELP}
 
 --budget instructions=N stops the program at the first function entry or loop iteration after it has \
-executed more than N instructions: always at the same place, with a backtrace, exit code 134 and the \
-profile so far.
+executed more than N instructions, always at the same place. It prints a backtrace, keeps the \
+profile so far, and exits with code 134.
 
 --until N stops the program at instruction N and shows the stack frames, the locals and the operands \
 there. The same program with the same input reaches the same state each time.
@@ -118,10 +118,10 @@ pub struct RunArgs {
     pub profile: ProfileArgs,
     #[command(flatten)]
     pub ownership: OwnershipArgs,
-    /// Look HZ times a second of processor time where the program is, or never: `off` [default: 1000]
+    /// Sample the program's stack HZ times per second of processor time; `off` takes no samples [default: 1000]
     ///
-    /// That tells where the time goes, whatever else is counted. The system's clock often has only 250 ticks a second; then
-    /// a sample stands for 4 ms.
+    /// The samples tell where the time goes, whatever else is counted. The system's clock often has only 250 ticks per
+    /// second; each sample then stands for 4 ms.
     #[arg(long, value_name = "HZ|off", value_parser = SampleRate::parse, help_heading = help::PROFILE, hide_short_help = true)]
     pub rate: Option<SampleRate>,
     /// Sampling only: also count extended paths
@@ -130,13 +130,13 @@ pub struct RunArgs {
     /// ones.
     #[arg(long, value_name = "back-edges:N|calls:N", help_heading = help::SAMPLING, hide_short_help = true)]
     pub extend: Option<Extension>,
-    /// Sampling only: size of the table for paths of functions with too many for counters
+    /// Sampling only: set the size of the table that counts paths of functions with too many paths for counters
     ///
-    /// The table has SETS sets, a power of two, of WAYS entries. Where a set is full the path that ran least gives way
-    /// [default: 16384x4]
+    /// The table has SETS sets, a power of two, of WAYS entries. When a set is full, a new path replaces the one that
+    /// ran least [default: 16384x4]
     #[arg(long, value_name = "SETSxWAYS", help_heading = help::SAMPLING, hide_short_help = true)]
     pub path_table: Option<TableShape>,
-    /// Sampling only: write what runs in each burst to a file, in order, for `wprof trace bursts`
+    /// Sampling only: write the events of each burst to a file, in order, for `wprof trace bursts`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = help::SAMPLING, hide_short_help = true)]
     pub bursts: Option<PathBuf>,
@@ -158,7 +158,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "DURATION", value_parser = durations::parse, requires = "output")]
     #[arg(help_heading = help::OUTPUT, hide_short_help = true)]
     pub live: Option<Duration>,
-    /// Stop the program after N events of a kind; or, as a share such as `2%`, limit the cost of sampling
+    /// Stop the program after N events of a kind; or limit the cost of sampling to a share, such as `2%`
     #[arg(long, value_name = "KIND=N|SHARE", value_parser = Limit::parse)]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     pub budget: Option<Limit>,
@@ -168,24 +168,24 @@ pub struct RunArgs {
     pub passes: PassesArgs,
     /// Run plain Cranelift code only: slower, with the smallest trusted base
     ///
-    /// Each function is compiled when it is first called, without passes of wprof's own, tiers and guesses. No code is
-    /// kept for other runs.
+    /// Each function is compiled when it is first called, without wprof's own passes, tiers and guesses. No code is
+    /// stored for other runs.
     #[arg(long, conflicts_with_all = ["passes", "profile_use", "prefetch", "without", "eager"], help_heading = help::SPEED, hide_short_help = true)]
     pub conservative: bool,
     /// Compile and optimize all functions before the program starts
     ///
-    /// Without it each function is compiled when it is first called and optimized when it is hot. On a terminal a bar
+    /// Otherwise each function is compiled when it is first called and optimized when it is hot. On a terminal a bar
     /// shows the progress.
     #[arg(long, help_heading = help::SPEED, hide_short_help = true)]
     pub eager: bool,
-    /// Neither use machine code that an earlier run stored, nor store any
+    /// Store no machine code, and use none that an earlier run stored
     #[arg(long, help_heading = help::SPEED, hide_short_help = true)]
     pub no_code_cache: bool,
-    /// Stop at instruction N (slow), or at a place after N events: show the stack frames, locals and operands there
+    /// Stop at instruction N (slow), or at a place after N events, and show the stack frames, locals and operands
     ///
-    /// A place is KIND=N@BYTE: where control comes to the instruction at BYTE of the module when N events of the kind
-    /// have happened, or more. With back_edges_and_calls that names an instant of the run. Events are counted on chords
-    /// then, and checked at that place only.
+    /// A place is KIND=N@BYTE: the program stops when it reaches the instruction at BYTE of the module after N or more
+    /// events of the kind. With back_edges_and_calls this names one instant of the run. Events are then counted on
+    /// chords, and the count is checked only at that place.
     #[arg(long, value_name = "INSTANT", value_parser = Until::parse, conflicts_with = "budget")]
     #[arg(help_heading = help::DEBUGGING, hide_short_help = true)]
     pub until: Option<Until>,
@@ -193,7 +193,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = help::DEBUGGING, hide_short_help = true)]
     pub coredump: Option<PathBuf>,
-    /// Tell Linux perf which code belongs to which function
+    /// Tell Linux perf which function each piece of machine code belongs to
     ///
     /// `map` writes /tmp/perf-PID.map. `jitdump` writes jit-PID.dump into the current folder, with code and source
     /// lines.
@@ -204,7 +204,7 @@ pub struct RunArgs {
 /// A program and what it may do.
 #[derive(Debug, Args)]
 pub struct ProgramArgs {
-    /// Let the program use a folder, under the same or another name; may be repeated
+    /// Give the program access to a folder, under the same or another name; may be repeated
     #[arg(long = "dir", value_name = "HOST[::GUEST]", value_parser = folder)]
     #[arg(value_hint = ValueHint::DirPath, help_heading = help::PROGRAM)]
     pub dirs: Vec<Folder>,
@@ -213,27 +213,28 @@ pub struct ProgramArgs {
     pub env: Vec<(String, String)>,
     /// Let a component use the network: all, dns, tcp, udp or http; may be repeated
     ///
-    /// With an address, as in `tcp:127.0.0.1:80`, `udp:10.0.0.1`, `tcp::80`, sockets are bound, and connect or send, only
-    /// there; `http:HOST` or `http:HOST:PORT` is the one host that requests go to.
+    /// With an address, such as `tcp:127.0.0.1:80`, `udp:10.0.0.1` or `tcp::80`, sockets may bind, connect and send
+    /// only there. With `http:HOST` or `http:HOST:PORT`, requests may go only to that host.
     #[arg(long = "net", value_name = "WHAT", value_parser = Net::parse)]
     #[arg(help_heading = help::PROGRAM, hide_short_help = true)]
     pub net: Vec<Net>,
     /// Call this exported function instead of `_start`, and print its results
     ///
-    /// Arguments follow the module, or the name in parentheses: 'f(1, 2)'. A module that exports an allocator (malloc,
-    /// __wbindgen_malloc, cabi_realloc, alloc or allocate) also takes texts, as in 'f("text")', and files, as in
-    /// 'f(@FILE)', each as an address and a length, or, if there is one parameter for each argument, as the address of
-    /// a text that ends with a zero. A component's functions take strings, lists and more: 'f("text", [1, 2])'; one of
-    /// an exported instance is 'pkg:name/instance#f(1)', or 'f(1)' if there is only one of that name.
+    /// Arguments follow the module, or stand in parentheses behind the name: 'f(1, 2)'. If a module exports an
+    /// allocator (malloc, __wbindgen_malloc, cabi_realloc, alloc or allocate), an argument may also be a text, as in
+    /// 'f("text")', or a file, as in 'f(@FILE)'. The function gets each as an address and a length; if it has one
+    /// parameter for each argument, it gets the address of a text that ends with a zero byte. A component's functions
+    /// take strings, lists and more: 'f("text", [1, 2])'. A function of an exported instance is
+    /// 'pkg:name/instance#f(1)', or 'f(1)' if only one has that name.
     ///
-    /// Of a component several functions may be called, one after the other: a result that has a name, as in
-    /// 'c = counter(5)' of a constructor, is not printed, but an argument of later calls, as in 'counter.get($c)'.
+    /// For a component, repeat the option to call several functions in order. 'c = counter(5)' stores the result as `c`
+    /// instead of printing it; later calls use it as an argument: 'counter.get($c)'.
     #[arg(long, value_name = "FUNC", help_heading = help::PROGRAM)]
     pub invoke: Vec<String>,
-    /// Give the program something for imports that are missing: functions that trap with their name, or return zeros
+    /// Define missing imports as stubs
     ///
-    /// Globals are zero, and memories and tables empty. Zeros of components are empty strings and lists, `none`, success, and
-    /// first cases.
+    /// A stub traps and names the import, or returns zeros. Missing globals are zero, missing memories and tables are
+    /// empty. For components, zeros are empty strings and lists, `none`, success, and first cases.
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "trap", help_heading = help::PROGRAM, hide_short_help = true)]
     pub stub_imports: Option<Stubs>,
@@ -297,7 +298,7 @@ impl ProgramArgs {
     pub fn tell_misplaced<A: Args>(&self) {
         if let Some(option) = self.misplaced(&A::augment_args(clap::Command::new("wprof"))) {
             output::tell_line(format_args!(
-                "wprof: the program gets {option}, as it stands behind the module: put what is for wprof before it"
+                "wprof: {option} stands after the module, so it goes to the program: put wprof's options before the module"
             ));
         }
     }

@@ -26,7 +26,7 @@ pub fn call(
     if args.invoke.is_empty() {
         if wasi2::run_name(funcs.iter().map(|(name, _)| name)).is_none() {
             bail!(
-                "this component is no command, which exports wasi:cli/run@0.2: call one of its functions with --invoke \
+                "this component is not a command: it does not export wasi:cli/run@0.2; call one of its functions with --invoke \
                  'FUNC(ARGUMENTS)'{}",
                 exported(&funcs)
             );
@@ -86,7 +86,7 @@ fn calls<'c>(args: &'c ProgramArgs, funcs: &'c [(String, &'c FuncType)]) -> Resu
         };
         wave::arguments(ty, &given, &named)?;
         if let Some(name) = name {
-            ensure!(ty.result().is_some(), "`{func}` has no result that could be called `{name}`");
+            ensure!(ty.result().is_some(), "`{func}` has no result to store as `{name}`");
             // The value is not known yet, only that there will be one.
             named.insert(name.to_owned(), Val::Bool(false));
         }

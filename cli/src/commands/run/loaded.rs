@@ -37,7 +37,7 @@ impl Loaded {
         let shown = if graphs.is_some() { modules::plain_engine()? } else { engine.clone() };
         let (module, component) = match modules::open(&shown, path)? {
             Program::Module(_) if is_server => bail!(
-                "{} is a module, and no component that exports wasi:http/incoming-handler: `wprof run` runs it",
+                "{} is a module, not a component that exports wasi:http/incoming-handler: run it with `wprof run`",
                 path.display()
             ),
             Program::Module(module) => (module, None),

@@ -58,7 +58,7 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
 
 /// Runs a component that answers requests.
 pub fn serve(args: RunArgs, server: Server, color: ColorChoice) -> Result<ExitCode> {
-    ensure!(args.program.invoke.is_empty(), "a server calls no function by name: leave out --invoke");
+    ensure!(args.program.invoke.is_empty(), "a server is not called by the name of a function: leave out --invoke");
     execute_with(args, Some(server), color)
 }
 
@@ -125,7 +125,7 @@ fn write_profiles(args: &RunArgs, profile: Option<&Profile>, others: &[(usize, P
     let Some(path) = &args.output else { return Ok(()) };
     let Some(profile) = profile else {
         output::tell_line(format_args!(
-            "wprof: the program ended too early: there is no profile to write to {}",
+            "wprof: the program ended before there was a profile to write to {}",
             path.display()
         ));
         return Ok(());
@@ -146,7 +146,7 @@ fn write_other_files(args: &RunArgs, outcome: &mut Outcome) -> Result<()> {
         let cannot = || format!("cannot write bursts to {}", path.display());
         let summary = written.map_err(|error| anyhow!("{error}")).with_context(cannot)?;
         if summary.limit_reached {
-            eprintln!("wprof: {} reached its size limit and has only the first bursts", path.display());
+            eprintln!("wprof: {} reached its size limit and holds only the first bursts", path.display());
         }
     }
     Ok(())

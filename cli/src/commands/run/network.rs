@@ -57,7 +57,7 @@ fn addresses(text: Option<&str>) -> Result<Addresses, String> {
     }
     let ip = text.trim_matches(['[', ']']).parse::<IpAddr>();
     let ip =
-        ip.map_err(|_| format!("`{text}` is no address: give one such as 127.0.0.1, [::1]:80 or :80"))?;
+        ip.map_err(|_| format!("`{text}` is not an address: give one such as 127.0.0.1, [::1]:80 or :80"))?;
     Ok(Addresses { ip: Some(ip), port: None })
 }
 

@@ -386,6 +386,6 @@ fn call(
     match &args.invoke[..] {
         [] => invoke::start(store, instance),
         [name] => invoke::function(store, instance, name, args.rest(), is_quiet),
-        _ => bail!("of a module, one function is called: give --invoke once"),
+        _ => bail!("only components can have several --invoke: give it once for a module"),
     }
 }

@@ -46,7 +46,7 @@ pub fn choose(asked: Option<SampleRate>, counted: &Counted) -> Result<Option<u32
             ensure!(counted.is_on(), "--rate needs a profile: leave out --rate, or --profile off");
             ensure!(
                 !counted.deterministic,
-                "--rate samples time, which --deterministic excludes: leave out one or the other"
+                "--rate samples time, but --deterministic excludes time: leave out one of them"
             );
             Ok(Some(rate))
         }

@@ -29,16 +29,16 @@ enum Optimization {
 /// How hot functions are made better.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ReoptimizeArgs {
-    /// Optimize functions that were hot in this earlier profile of the module as soon as they are warm
+    /// Optimize functions that were hot in this earlier profile as soon as they are warm
     ///
-    /// Not with exact profiles.
+    /// Does not work with exact profiles.
     #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = help::SPEED, hide_short_help = true)]
     profile_use: Option<PathBuf>,
     /// Prefetch in hot loops that follow pointers, where a trial shows that it pays
     ///
-    /// Such a loop logs the addresses that it follows, up to two megabytes in each instance, and loads ahead what it needed
-    /// next the last time. `-v` shows what the trials found.
+    /// Such a loop logs the addresses that it follows, up to two megabytes per instance. The next time it loads ahead
+    /// the addresses that it needed next before. `-v` shows the results of the trials.
     #[arg(long, help_heading = help::SPEED, hide_short_help = true)]
     prefetch: bool,
     /// Leave out optimizations that use the profile of this run or an earlier one
@@ -74,12 +74,12 @@ impl ReoptimizeArgs {
         let is_exact = counted.is_on() && !matches!(counted.profiling, ProfilingConfig::Adaptive(_));
         ensure!(
             !is_exact,
-            "{option} is about code that a profile makes better, and code that counts exactly is left as it is: leave out \
-             {option}, or count by sampling or not at all, with --profile off"
+            "{option} controls optimization by a profile, which code with exact counts does not get: leave out {option}, or \
+             sample, or give --profile off"
         );
         ensure!(
             counted.is_on() || self.profile_use.is_some(),
-            "{option} is about code that a profile makes better, and there is none: leave out {option} or --profile off, or add \
+            "{option} controls optimization by a profile, and there is none: leave out {option} or --profile off, or add \
              --profile-use"
         );
         Ok(())
@@ -96,14 +96,14 @@ impl ReoptimizeArgs {
         // A sample of a longer run has functions; another profile without any counted something else.
         if profile.functions.is_empty() && profile.bursts.is_some() {
             eprintln!(
-                "wprof: {} has no counts, as that run was too short: running without advice",
+                "wprof: {} has no counts, because that run was too short: running without it",
                 path.display()
             );
             return Ok(None);
         }
         ensure!(
             profile.functions.iter().any(FunctionProfile::has_edge_counts),
-            "{} has no counts of branches, which say what is hot: give a profile of sampling, or one with edges or paths in \
+            "{} has no branch counts, by which wprof finds hot code: give a sampled profile, or one with edges or paths in \
              --collect",
             path.display()
         );

@@ -112,7 +112,7 @@ pub fn passed(
     };
     let (mut values, mut types) = (Vec::new(), ty.params());
     for given in given {
-        let ty = types.next().context("there are fewer parameters")?;
+        let ty = types.next().context("the function has fewer parameters")?;
         match (given, &convention) {
             (Given::Number(text), _) => {
                 values.push(number(ty, text).with_context(|| format!("argument `{text}`"))?);

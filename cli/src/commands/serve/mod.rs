@@ -37,55 +37,56 @@ Examples:
   wprof serve app.wasm                                 answer requests at http://127.0.0.1:8080 until Ctrl-C
   wprof serve --addr 127.0.0.1:0 --requests 1000 app.wasm
   wprof serve --exact -o app.wprof --dir data app.wasm
-  wprof serve -o site.wprof dist                       of a folder serve web pages: see `wprof help serve-pages`";
+  wprof serve -o site.wprof dist                       serve the web pages in a folder: see `wprof help serve-pages`";
 
 /// The options of a server: those of `wprof run`, but for what is called.
 #[derive(Debug, Args)]
 #[command(mut_arg("invoke", |arg| arg.hide(true)))]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-The component exports wasi:http/incoming-handler, in any version 0.2.x. One instance of it answers requests, \
-one after the other; when a request has to wait, others begin, up to --workers, and stay. After a trap a new instance takes \
-the place of the one that trapped, up to --restarts times; the profile is that of all instances. A request with a long \
-body, and a response with one, pass through as they come: the instance then waits for the client, which must be able to \
-send or accept 64 KiB within --connection-timeout. When the server ends there is a table of requests by path, in which numbers and other \
-identifiers are `*`, and the profile, as after `wprof run`. With --collect events=instructions the table also \
-tells how many instructions requests took.
+The component must export wasi:http/incoming-handler, in any version 0.2.x. One instance answers requests, one after \
+the other. When a request has to wait, another instance starts, up to --workers, and stays. After a trap a new \
+instance replaces the trapped one, up to --restarts times. The profile is that of all instances. Long bodies of \
+requests and responses are streamed: the instance waits for the client, which must send or accept 64 KiB within \
+--connection-timeout. When the server ends, it prints a table of requests by path, in which `*` stands for numbers and \
+other identifiers, and the profile, as `wprof run` does. With --collect events=instructions the table also has the \
+instructions per request.
 
-The server ends at Ctrl-C, after --requests, at --timeout, or when the component exits, or traps once more than \
---restarts: then this request is answered with 500, and the trap is shown with a backtrace. With --budget, --bursts, \
+The server ends at Ctrl-C, after --requests, at --timeout, when the component exits, or when it traps once more than \
+--restarts. That last request is answered with 500, and the trap is shown with a backtrace. With --budget, --bursts, \
 --coredump or --live there is one instance, and the first trap ends the server.
 
-Connections of clients are HTTP/1.1 without encryption.
+Clients connect by HTTP/1.1 without encryption.
 
-`wprof serve FOLDER` is `wprof serve-pages FOLDER`: it serves the web pages in a folder and profiles what they run.
+`wprof serve FOLDER` is the same as `wprof serve-pages FOLDER`: it serves the web pages in a folder and profiles what \
+they run.
 
 Exit codes: 0 after --requests; 130 after Ctrl-C; 134 after the last trap or a timeout; 1 if wprof itself failed.
 
 {EXAMPLES}"))]
 pub struct ServeArgs {
-    /// Listen at this address; port 0 is any that is free
+    /// Listen at this address; port 0 takes a free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080", help_heading = help::PROGRAM)]
     addr: String,
-    /// End after so many requests
+    /// End after N requests
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     requests: Option<u64>,
-    /// Answer with a new instance after a trap, at most so many times; 0 ends the server at the first
+    /// Replace a trapped instance at most N times; 0 ends the server at the first trap
     #[arg(long, value_name = "N", default_value_t = 1000)]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     restarts: u32,
-    /// Answer up to N requests at once, each with an instance of its own
+    /// Answer up to N requests at once, each with its own instance
     ///
-    /// Another instance begins when all are busy and a request has waited for 20 ms.
+    /// Another instance starts when all are busy and a request has waited for 20 ms.
     #[arg(long, value_name = "N", default_value_t = 8)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=MOST_WORKERS))]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     workers: u16,
-    /// Refuse requests with a longer body
+    /// Refuse requests with a body longer than this
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "1G")]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     max_body: u64,
-    /// Close connections on which a request, or an answer's way, takes longer than this
+    /// Close connections on which receiving a request or sending a response takes longer than this
     #[arg(long, value_name = "DURATION", value_parser = durations::parse, default_value = "60s")]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     connection_timeout: Duration,
@@ -135,7 +136,7 @@ impl Server {
     pub fn check(component: &Component) -> Result<()> {
         if handler_name(component.funcs().iter().map(|(name, _)| name)).is_none() {
             bail!(
-                "this component answers no requests: it does not export wasi:http/incoming-handler@0.2; `wprof run` runs \
+                "this component serves no requests: it does not export wasi:http/incoming-handler@0.2; `wprof run` runs \
                  commands, and calls functions with --invoke"
             );
         }

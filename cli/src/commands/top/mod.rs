@@ -35,12 +35,12 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-Runs a program as `wprof run` does, and shows the functions that execute most, again and again: `now` \
-is the share since the last update, `so far` the share since the start. The figures are estimates from \
+Runs a program as `wprof run` does, and repeatedly shows the functions that execute most: `now` is \
+the share since the last update, `so far` the share since the start. The figures are estimates from \
 bursts. On a terminal each update replaces the last one; elsewhere they follow each other.
 
-The program keeps its own input. Output that it writes to the terminal is shown when it has ended, \
-because the table is there before. Ctrl-C stops the program. The exit code is the program's.
+The program keeps its own input. Its output to the terminal is shown when it has ended, because the \
+table occupies the terminal until then. Ctrl-C stops the program. The exit code is the program's.
 
 `wprof top --follow FILE` follows a program that was started with `wprof run --live 1s -o FILE`, until \
 it ends; then the exit code is 0.
@@ -52,16 +52,16 @@ pub struct TopArgs {
     /// Update about every DURATION
     #[arg(long, value_name = "DURATION", value_parser = durations::parse, default_value = "1s")]
     every: Duration,
-    /// Show N functions [default: as many as the terminal has room for, or 10]
+    /// Show N functions [default: as many as fit on the terminal, or 10]
     #[arg(short = 'n', long, value_name = "N")]
     top: Option<usize>,
-    /// Stop after N updates, and stop the program if it was started here
+    /// Stop after N updates; also stop the program if this command started it
     #[arg(long, value_name = "N")]
     looks: Option<u64>,
     /// Keep the profile in this file
     #[arg(short, long, value_name = "FILE", conflicts_with = "follow", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
-    /// Follow the program that writes its profile to this file
+    /// Watch the program that writes its profile to this file
     #[arg(long, value_name = "FILE", conflicts_with = "program", required_unless_present = "program")]
     #[arg(value_hint = ValueHint::FilePath)]
     follow: Option<PathBuf>,

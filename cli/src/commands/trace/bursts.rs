@@ -25,12 +25,12 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-For each burst: the number of checks before it, then in order the functions that were entered and the \
-paths that ended, with the byte of the module where each of their blocks begins. `x 3` marks an event \
-that occurred three times in a row. A path is shown when it ends, so a callee's paths come before its \
-caller's; `return` means that the function was left. With --addresses each path is preceded by the \
-instructions that accessed memory. Loops that were running when a burst began appear from their next \
-iteration on.
+For each burst this prints the number of checks before it, then, in order, the functions that were \
+entered and the paths that ended, with the byte of the module where each of their blocks begins. `x \
+3` marks an event that occurred three times in a row. A path is shown when it ends, so a callee's \
+paths come before its caller's; `return` means that the function was left. With --addresses, the \
+instructions that accessed memory stand before each path. Loops that were running when a burst began \
+appear from their next iteration on.
 
 {EXAMPLES}
 
@@ -69,7 +69,7 @@ pub fn execute(args: &BurstsArgs) -> Result<()> {
         output::print(&stats.text())?;
     } else if let Some(extension) = args.extend {
         let names = Names::new(reader.head(), &args.file, &args.module)?;
-        ensure!(names.module().is_some(), "--extend needs the module: say with --module where it is");
+        ensure!(names.module().is_some(), "--extend needs the module: give its path with --module");
         let mut lines = Lines { names, paths: BTreeMap::new(), bursts: 0 };
         let extended = || lines.extended(extension, reader.events(), &mut failed);
         let extended = progress::during_reading("extending paths", &position, extended);

@@ -24,10 +24,10 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-For each function: its method and the bits that its edges write, first bit first. For each chunk: where \
-it begins in the stream, the frames that are live at its end, and the traps in it; with --bits the bits \
-themselves, with --addresses the operands of loads and stores: the byte in the module, the index, and \
-the length if it varies. `wprof trace replay` decodes them.
+For each function this prints its method and the bits that its edges write, first bit first. For \
+each chunk it prints where the chunk begins in the stream, the frames that are live at its end, and \
+the traps in it; with --bits also the bits, and with --addresses the operands of loads and stores: \
+the byte in the module, the index, and the length if it varies. `wprof trace replay` decodes them.
 
 {EXAMPLES}"))]
 pub struct CatArgs {

@@ -25,8 +25,8 @@ call, at the end of an iteration of a loop, and where its function returns. The 
 grammar (Sequitur): whatever comes again becomes a rule, and rules are made of rules. So `wprof trace hot` \
 finds what came often without looking at the whole sequence.
 
-A trace that is longer than the window is compressed window by window, and rules that windows have in \
-common are kept once: a larger window takes more memory, and makes a smaller file.
+A trace that is longer than the window is compressed window by window; rules that several windows share are stored \
+once. A larger window takes more memory and makes a smaller file.
 
 {EXAMPLES}"))]
 pub struct CompressArgs {
@@ -36,7 +36,7 @@ pub struct CompressArgs {
     /// Write to this file [default: the trace's name with `.wpp`, in this folder]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
     output: Option<PathBuf>,
-    /// Compress so many paths, calls and returns at a time
+    /// Compress N paths, calls and returns at a time
     #[arg(long, value_name = "N", default_value_t = Compressor::WINDOW, help_heading = help::LIMITS)]
     window: usize,
     /// Print no summary

@@ -43,7 +43,7 @@ pub struct HotArgs {
     /// The whole program path, a file from `wprof trace compress`
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// Look for sequences of so many paths
+    /// Look for sequences of A to B paths
     #[arg(long, value_name = "A..B", default_value = "2..8", value_parser = super::range, conflicts_with = "depth")]
     #[arg(help_heading = help::VIEW)]
     length: RangeInclusive<u64>,

@@ -49,21 +49,21 @@ pub enum TraceCommand {
     Stats(stats::StatsArgs),
     /// Show the contents of a trace file: functions, chunks, bits
     Cat(cat::CatArgs),
-    /// Print what ran in each burst, from `wprof run --bursts`
+    /// Print the events of each burst, from `wprof run --bursts`
     Bursts(bursts::BurstsArgs),
     /// Write the whole program path of a trace: its acyclic paths, as a grammar
     Compress(compress::CompressArgs),
     /// Show the sequences of paths that took most of a run, across loops and calls
     Hot(hot::HotArgs),
-    /// Show the sequences of paths across calls that ran in none of the tests
+    /// Show the sequences of paths across calls that no test ran
     Residual(residual::ResidualArgs),
-    /// Show the phases of a run, by the paths that its work was on
+    /// Show the phases of a run, by the paths that execute in them
     Phases(phases::PhasesArgs),
-    /// Show the sequences of loads and stores that come again and again
+    /// Show the sequences of loads and stores that recur
     Streams(streams::StreamsArgs),
-    /// Write a trace in fewer bits, to keep it
+    /// Compress a trace into fewer bits, for storage
     Pack(pack::PackArgs),
-    /// Write the trace that was packed
+    /// Restore the trace that was packed
     Unpack(unpack::UnpackArgs),
 }
 

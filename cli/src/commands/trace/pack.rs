@@ -18,10 +18,10 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-Each branch is predicted by its block, by what it did before, and by the path that led there, and only what \
-the prediction does not know is written (arithmetic coding). That takes a fraction of the bits of a recorded \
-trace, but longer than recording. `wprof trace unpack` gives the same trace back; the other commands read \
-recorded traces only.
+A model predicts each branch from its block, from what the branch did before, and from the path that led there; \
+arithmetic coding then writes only what the prediction does not know. This takes a fraction of the bits of a recorded \
+trace, but more time than recording. `wprof trace unpack` restores the same trace; the other commands read recorded \
+traces only.
 
 {EXAMPLES}"))]
 pub struct PackArgs {

@@ -36,11 +36,11 @@ pub struct PhasesArgs {
     /// The whole program path, a file from `wprof trace compress`
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// Cut the run into so many windows
+    /// Cut the run into N windows
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     #[arg(help_heading = help::VIEW)]
     windows: u64,
-    /// Begin a phase where more than this share of a window's work is on other paths than in any phase before
+    /// Begin a new phase where a window differs from every earlier phase by more than this share of its work
     #[arg(long, value_name = "PERCENT", default_value = "35%", value_parser = super::percent)]
     #[arg(help_heading = help::VIEW)]
     difference: f64,

@@ -18,14 +18,14 @@ use crate::{modules, output, sizes};
 /// How branches are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Method {
-    /// For each function witnesses or bits, whichever is expected to be shorter
+    /// For each function, witnesses or bits: the one expected to be shorter
     #[default]
     Best,
-    /// As few edges as possible write something (Ball & Larus 1994)
+    /// As few edges as possible write bits (Ball & Larus 1994)
     Witness,
-    /// Each branch writes which way it went, in fewer bits where that is likelier
+    /// Each branch writes the way it went, with fewer bits for likely ways
     Bits,
-    /// Each block writes which way it is left, as 32 bits; for comparison
+    /// Each block writes its successor as 32 bits; for comparison
     Branches,
 }
 
@@ -74,11 +74,11 @@ pub struct RecordArgs {
     /// Print no summary, and no hints
     #[arg(short, long, help_heading = help::OUTPUT)]
     quiet: bool,
-    /// Choose how branches are recorded
+    /// Choose how to record branches
     #[arg(long, value_enum, value_name = "METHOD", default_value_t)]
     #[arg(help_heading = help::OUTPUT, hide_short_help = true)]
     method: Method,
-    /// Give the fewest bits to the ways that branches went most in this earlier profile of the module
+    /// Give the fewest bits to the ways that branches took most often in this earlier profile of the module
     #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = help::OUTPUT, hide_short_help = true)]
     weights: Option<PathBuf>,
@@ -108,7 +108,7 @@ pub fn execute(args: &RecordArgs) -> Result<ExitCode> {
     let summary = summary.map_err(|error| anyhow!("{error}")).with_context(cannot)?;
     if summary.limit_reached || outcome.of_threads.iter().any(|thread| thread.summary.limit_reached) {
         output::tell_line(format_args!(
-            "wprof: the trace reached its size limit and has only the beginning of the run: raise --max-size to keep more"
+            "wprof: the trace reached its size limit and holds only the beginning of the run: raise --max-size to keep more"
         ));
     }
     if !args.quiet {

@@ -53,7 +53,7 @@ pub fn execute(args: &ReplayArgs) -> Result<()> {
     let names = Names::new(reader.head(), &args.trace, &args.module)?;
     if !names.are_known() {
         output::tell_line(format_args!(
-            "wprof: the module was not found, so functions are shown by number: say with --module where it is"
+            "wprof: cannot find the module, so functions are shown by number: give its path with --module"
         ));
     }
     let fail = |error| super::with_path(&args.trace, &error);

@@ -21,9 +21,8 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-The table groups functions by the method that records their branches, before compression; what calls \
-write is only in the sums below it. A predicate is a block with several successors. The whole trace is \
-replayed to count.
+The table groups functions by the method that records their branches, before compression; the bits that calls write \
+are only in the sums below it. A predicate is a block with several successors. wprof replays the whole trace to count.
 
 {EXAMPLES}"))]
 pub struct StatsArgs {

@@ -33,26 +33,26 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-A data stream is a sequence of data references, each an instruction and an address, that comes again. Its \
-heat is its length times how often it occurs, without overlapping itself or another stream; hot streams are \
-the hottest ones that together make up the given share of all references. They are found on a grammar of \
-the references (Sequitur). Streams whose instructions are the same, at other addresses, have one access \
-signature and are shown together: addresses differ from run to run. If streams go round a loop, that is one \
-round, wherever they begin and end. What comes again at greater length is cut to streams.
+A data stream is a sequence of data references, each an instruction and an address, that recurs. Its heat is \
+its length times the number of its occurrences that overlap neither each other nor another stream. Hot streams \
+are the hottest ones that together make up the given share of all references. wprof finds them on a grammar of \
+the references (Sequitur). Streams of the same instructions at other addresses have one access signature and \
+are shown together, since addresses differ from run to run. Streams that go round a loop count as one, \
+wherever they begin and end. Longer recurring sequences are cut into streams.
 
-The references are those of a trace or of bursts, recorded with --addresses. With --overlap the streams are \
-compared with those of another file: the sum, over all signatures, of the smaller of their two shares of \
-the references (Hirzel & Chilimbi 2001).
+The references come from a trace or from bursts that were recorded with --addresses. With --overlap the \
+streams are compared with those of another file: the overlap is the sum, over all signatures, of the smaller \
+of their two shares of the references (Hirzel & Chilimbi 2001).
 
 {EXAMPLES}"))]
 pub struct StreamsArgs {
     /// A trace or a file of bursts with addresses
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// Look for streams of so many references
+    /// Look for streams of A to B references
     #[arg(long, value_name = "A..B", default_value = "10..40", value_parser = super::range, help_heading = help::VIEW)]
     length: RangeInclusive<u64>,
-    /// Let hot streams make up this share of all references
+    /// Take streams as hot, the hottest first, until they make up this share of all references
     #[arg(long, value_name = "PERCENT", default_value = "90%", value_parser = super::percent, help_heading = help::VIEW)]
     coverage: f64,
     /// Compare with the streams of this file
@@ -64,7 +64,7 @@ pub struct StreamsArgs {
     /// Write one self-contained HTML file for a browser; `-` is standard output
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = help::OUTPUT)]
     html: Option<PathBuf>,
-    /// Read the first N references only; each takes some bytes of memory
+    /// Read only the first N references; each takes some bytes of memory
     #[arg(long, value_name = "N", default_value_t = 100_000_000, help_heading = help::LIMITS)]
     limit: u64,
     #[command(flatten)]

@@ -20,8 +20,8 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-The trace is the one that was packed, bit for bit; each chunk has a checksum. If the file is damaged, the \
-chunks before the damage are written.
+The result is the packed trace, bit for bit; each chunk has a checksum. If the file is damaged, the chunks before the \
+damage are written.
 
 {EXAMPLES}"))]
 pub struct UnpackArgs {

@@ -70,7 +70,7 @@ impl Site {
     pub fn new(root: &Path, address: SocketAddr, rewrite: RewriteArgs, every: u32) -> Result<Site> {
         let shown = root.display();
         let root = root.canonicalize().with_context(|| format!("cannot read {shown}"))?;
-        ensure!(root.is_dir(), "{shown} is not a folder: give the one that the page is in");
+        ensure!(root.is_dir(), "{shown} is not a folder: give the folder of the page");
         let state = State {
             counters: Inbox::default(),
             originals: HashMap::new(),
@@ -119,7 +119,7 @@ impl Site {
                 Err(error) => {
                     let said = format!("{error:#}");
                     let shown = names::harmless(&said);
-                    output::tell_line(format_args!("wprof: a module is not counted: {shown}"));
+                    output::tell_line(format_args!("wprof: cannot count a module: {shown}"));
                     reply(422, "text/plain", said)
                 }
             },
@@ -193,7 +193,7 @@ impl Site {
     }
 
     fn take(&self, path: &str, body: &[u8]) -> Result<()> {
-        let Some(name) = path.strip_prefix(COUNTERS) else { bail!("nothing takes what is sent to {path}") };
+        let Some(name) = path.strip_prefix(COUNTERS) else { bail!("wprof accepts no data at {path}") };
         let mut state = self.state();
         if state.counters.take(name, body)? {
             state.last_news = Instant::now();

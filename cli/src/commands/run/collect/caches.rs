@@ -11,14 +11,14 @@ use crate::sizes;
 /// The simulated cache, and what its accesses take.
 #[derive(Clone, Debug, Default, Args)]
 pub struct CacheArgs {
-    /// Set the data cache that `--collect cache` simulates: its size, its ways, the bytes of a line
+    /// Set the data cache that `--collect cache` simulates: size, ways, bytes per line
     ///
-    /// A second level may follow behind a slash, as in `32K,8,64/1M,16,64`; then what it misses is measured as well
+    /// A second level may follow after a slash, as in `32K,8,64/1M,16,64`; its misses are then measured as well
     /// [default: 32K,8,64]
     #[arg(long, value_name = "SIZE,WAYS,LINE", value_parser = levels)]
     #[arg(help_heading = help::PROFILE, hide_short_help = true)]
     cache: Option<Levels>,
-    /// With --collect energy: set what an access to each level takes, in picojoules [default: 20,100,2000]
+    /// With --collect energy: set the energy of an access to each level, in picojoules [default: 20,100,2000]
     #[arg(long, value_name = "FIRST,SECOND,MEMORY", value_parser = costs)]
     #[arg(help_heading = help::PROFILE, hide_short_help = true)]
     energy: Option<AccessEnergy>,
@@ -50,11 +50,11 @@ impl CacheArgs {
     pub fn check(&self, has_cache: bool, has_energy: bool) -> Result<()> {
         ensure!(
             self.cache.is_none() || has_cache || has_energy,
-            "--cache shapes the cache that is simulated, and none is: add --collect cache, or leave out --cache"
+            "--cache sets the simulated cache, but nothing simulates one: add --collect cache, or leave out --cache"
         );
         ensure!(
             self.energy.is_none() || has_energy,
-            "--energy says what an access takes, and energy is not measured: add --collect energy, or leave out --energy"
+            "--energy sets the energy of accesses, but energy is not measured: add --collect energy, or leave out --energy"
         );
         Ok(())
     }

@@ -56,31 +56,32 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "WHAT", value_parser = WantedParser, hide_possible_values = true)]
     #[arg(help_heading = help::PROFILE)]
     collect: Vec<Wanted>,
-    /// With --collect allocations: count what this function of the module hands out or takes back as well
+    /// With --collect allocations: treat this function of the module as an allocator too
     ///
-    /// KIND tells what its arguments are, those of malloc (size, …), calloc (count, size), realloc (block, size),
+    /// KIND names the C function whose arguments it has: malloc (size, …), calloc (count, size), realloc (block, size),
     /// reallocarray (block, count, size), rust_realloc (block, size, alignment, new size), aligned_alloc (alignment,
     /// size), posix_memalign (address for the block, alignment, size) or free (block, …) [default: malloc]
     #[arg(long, value_name = "NAME[=KIND]", value_parser = allocator)]
     #[arg(help_heading = help::PROFILE, hide_short_help = true)]
     allocator: Vec<(String, AllocatorKind)>,
-    /// Measure what the operating system counts, along each path and in each calling context
+    /// Measure events that the operating system counts, along each path and in each calling context
     ///
-    /// Some are counted in hardware, such as `instructions` and `cache-misses`, others by the system, such as
+    /// The processor counts some of them, such as `instructions` and `cache-misses`; the system counts others, such as
     /// `page-faults` and `task-clock`. Needs paths, cct or sampling.
     #[arg(long, value_name = "EVENT,…", value_delimiter = ',', value_parser = system_event_parser())]
     #[arg(help_heading = help::PROFILE, hide_short_help = true)]
     events: Vec<SystemEvent>,
     #[command(flatten)]
     cache: CacheArgs,
-    /// With --collect paths: give the paths of this earlier profile of the module cheap counters
+    /// With --collect paths: give cheap counters to the paths of this earlier profile of the module
     #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = help::PROFILE, hide_short_help = true)]
     interesting: Option<PathBuf>,
-    /// With --collect paths: let paths lead across calls, at most N of them inside one another
+    /// With --collect paths: count paths across calls, through at most N nested calls
     ///
-    /// Where --interesting names a profile of paths, these are the calls that ran in it; where it names one that was
-    /// taken with --depth, the same calls, and its paths get cheap counters. Otherwise all direct calls
+    /// If --interesting names a profile of paths, wprof inlines the calls that ran in it. If it names a profile that
+    /// was taken with --depth, wprof inlines the same calls and gives its paths cheap counters. Otherwise it inlines
+    /// all direct calls.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_DEPTH))]
     #[arg(help_heading = help::PROFILE, hide_short_help = true)]
     depth: Option<u32>,
@@ -88,19 +89,19 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "PROFILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = help::PROFILE, hide_short_help = true)]
     weights: Option<PathBuf>,
-    /// Make the same run give the same sample: compile when needed, store no code, give the same random numbers
+    /// Make equal runs give equal samples: compile when needed, store no code, give the same random numbers
     #[arg(long, help_heading = help::SAMPLING, hide_short_help = true)]
     deterministic: bool,
     /// Sampling only: run N checks between bursts and M checks per burst
     ///
-    /// With `xK` both grow up to K times while the program runs [default: 100000:100x10]
+    /// With `xK` both numbers grow up to K-fold while the program runs [default: 100000:100x10]
     #[arg(long, value_name = "N:M[xK]", help_heading = help::SAMPLING, hide_short_help = true)]
     burst: Option<BurstLengths>,
     /// Sampling only: choose where bursts can begin and end
     ///
-    /// The names are those of Hirzel & Chilimbi's table: orig, EL, EC, EN, L4, L10, LN, EC+L4. Further names: ECL (as
-    /// EC, but no entry check in recursions that already reach a check in a loop), LT (no checks in short loops), LB
-    /// (nor in loops that call something with a check in each iteration), LU (small loops are unrolled), default
+    /// orig, EL, EC, EN, L4, L10, LN and EC+L4 are the names in Hirzel & Chilimbi's table. Further names: ECL (as EC,
+    /// but no entry check in recursions that already reach a check in a loop), LT (no checks in short loops), LB (nor
+    /// in loops that call something with a check in each iteration), LU (small loops are unrolled), default
     #[arg(long, value_name = "NAME", value_parser = checks_parser(), hide_possible_values = true)]
     #[arg(help_heading = help::SAMPLING, hide_short_help = true)]
     checks: Option<Checks>,
@@ -108,7 +109,7 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "WHAT", value_parser = trigger, default_value = "checks")]
     #[arg(help_heading = help::SAMPLING, hide_short_help = true)]
     trigger: Trigger,
-    /// Limit the memory for calling contexts; beyond it new contexts are counted by function only
+    /// Limit the memory for calling contexts; beyond it, new contexts count by function only
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "256M")]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     max_context_memory: u64,
@@ -223,18 +224,18 @@ impl ProfileArgs {
                 || has(|what| !is_measured(what) && !matches!(what, What::Contexts { .. })));
         ensure!(
             self.weights.is_none() || has_counters,
-            "--weights places counters of code and events, and there are none: add --collect edges, or leave out --weights"
+            "--weights places counters, but nothing is counted exactly: add --collect edges, or leave out --weights"
         );
         let is_adaptive = mode == Mode::Adaptive;
         let is_timed = self.trigger != Trigger::Checks;
         let is_of_bursts = self.burst.is_some() || self.checks.is_some() || overhead.is_some() || is_timed;
         ensure!(
             is_adaptive || !is_of_bursts,
-            "--burst, --checks, --trigger and --budget SHARE need sampling, and this profile is exact: add --profile adaptive, or leave them out"
+            "--burst, --checks, --trigger and --budget SHARE need sampling, but this profile is exact: add --profile adaptive, or leave them out"
         );
         ensure!(
             !self.deterministic || !is_timed && overhead.is_none(),
-            "--trigger time and --budget SHARE depend on time, which --deterministic excludes: leave out one or the other"
+            "--trigger time and --budget SHARE depend on time, but --deterministic excludes time: leave out one of them"
         );
         ensure!(
             !is_adaptive || self.collects_in_bursts() && !stops,
@@ -273,7 +274,7 @@ impl ProfileArgs {
         let is_counted = self.wanted().any(|what| matches!(what, What::Allocations));
         ensure!(
             is_counted || self.allocator.is_empty(),
-            "--allocator names what hands out memory, and allocations are not counted: add --collect allocations"
+            "--allocator names an allocator, but allocations are not counted: add --collect allocations"
         );
         Ok(is_counted.then(|| self.allocator.clone()))
     }
@@ -324,11 +325,11 @@ impl ProfileArgs {
         let Some(depth) = self.depth else { return Ok(None) };
         ensure!(
             *profiling == ProfilingConfig::Exact(Collect::Paths),
-            "--depth is about paths: add --collect paths"
+            "--depth counts paths across calls: add --collect paths"
         );
         ensure!(
             !has_more && self.metrics().is_empty(),
-            "paths across calls are counted alone: leave out --depth, or --weights, --budget and what else --collect names"
+            "nothing else can be counted with paths across calls: leave out --depth, or --weights, --budget and everything else in --collect"
         );
         Across::new(depth, self.interesting.as_deref()).map(Some)
     }

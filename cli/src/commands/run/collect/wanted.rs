@@ -44,28 +44,27 @@ pub struct Wanted(pub Vec<What>);
 /// The help text for `--collect`, of all commands that have it.
 pub const COLLECT_HELP: &str = "\
 What --collect counts, exactly unless it is cycles, cache or energy alone:
-  edges        how often each branch went each way, and all that follows from it
+  edges        how often each branch went each way, and so how often each block and loop ran
   paths        how often each acyclic path from a function entry or loop header to the end of the
                iteration or an exit ran; includes edges
   blocks       how often each basic block ran, but not which way branches went
   cct          the calling context tree: how often each function was called in each calling
                context; alone, it counts nothing else
   cct=by-callee
-               the same, but contexts are told apart by functions only, not by call sites: less memory
-  flow         paths, cct, and paths separately in each calling context: hot ways through several
-               functions
-  callees      with edges, paths or blocks: which functions each indirect call called, for the call graph of
-               callgrind, and how often; alone, also edges
+               the same, but contexts differ by functions only, not by call sites: less memory
+  flow         paths, cct, and the paths in each calling context: hot paths through several functions
+  callees      with edges, paths or blocks: which functions each indirect call called, and how often, for
+               the call graph of callgrind; alone, it includes edges
   cycles       with paths, cct, flow or sampling: time-stamp counter ticks along each path and in
                each context, without callees and without the cost of measuring; up to about twice too many
-               beside cache or branches, which slow all that they watch
-  cache        likewise: misses in a simulated data cache (see --cache), the same on any machine
-  energy       likewise: cache, and the picojoules that loads and stores take by the levels of the cache
-               that have their lines (see --energy)
+               beside cache or branches, as simulations slow the program
+  cache        as cycles: misses in a simulated data cache (see --cache), the same on any machine
+  energy       as cycles: cache, and the picojoules that loads and stores take, by the level of the cache
+               that holds their line (see --energy)
   allocations  bytes and blocks that malloc, calloc, realloc, __rust_alloc and so on (see --allocator)
-               hand out and free takes back, in each calling context, what was live at the peak and in
-               the end, how long blocks lived, and the objects of garbage collection; includes cct
-  branches     with paths, cct or flow: conditional branches that a simulated predictor guesses wrong (gshare of
+               allocate and free releases, in each calling context; what was live at the peak and at the
+               end, how long blocks lived, and the objects of garbage collection; includes cct
+  branches     with paths, cct or flow: conditional branches that a simulated predictor mispredicts (gshare of
                64 Kbit), by branch, along each path and in each context, the same on any machine
   events=…     totals of event kinds, each by one running sum; with paths also along each path,
                with cct in each context, callees not included.
