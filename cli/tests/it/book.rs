@@ -168,6 +168,12 @@ fn the_readme_and_first_pages_show_what_commands_print() {
 }
 
 #[test]
+fn explanations_show_what_commands_print() {
+    let count: usize = pages("explanation").iter().map(|page| check(page, &folder())).sum();
+    assert!(count > 1, "{count} commands");
+}
+
+#[test]
 fn how_to_pages_show_what_commands_print() {
     let (formats, others): (Vec<_>, Vec<_>) =
         pages("how-to").into_iter().partition(|page| page.parent().unwrap().ends_with("exports"));
