@@ -2,7 +2,7 @@
 # Compares the fuel that our event counter counts with what Wasmtime consumes, program by program, to the unit.
 #
 # Usage: fuel.sh [--record] own|real DIR
-#   DIR       the folder with the programs `own` and `peer`, such as target/release
+#   DIR       the folder with the programs `wprof-run` and `peer`, such as target/release
 #   --record  also write what Wasmtime consumes to expected/fuel.tsv, for the tests
 # Exit code 1 if any two differ. Both print to standard error; a program of which the fuel differs between two runs of
 # Wasmtime itself (it uses random numbers) is reported as such and not compared.
@@ -10,7 +10,7 @@ set -euo pipefail
 
 record=no
 [[ ${1:-} != --record ]] || { record=yes && shift; }
-table=${1:?own or real} runners=$(cd "${2:?folder of own and peer}" && pwd)
+table=${1:?own or real} runners=$(cd "${2:?folder of wprof-run and peer}" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 case $table in
     own) folder=programs ;;
@@ -41,7 +41,7 @@ EOF
 
 fuel "$work/wasmtime" "$runners/peer" fuel
 fuel "$work/again" "$runners/peer" fuel
-fuel "$work/ours" "$runners/own" run --events fuel
+fuel "$work/ours" "$runners/wprof-run" run --events fuel
 failed=0
 while IFS=$'\t' read -r name theirs status _ again _ _ ours _; do
     if [[ -z $theirs || $theirs != "$again" ]]; then

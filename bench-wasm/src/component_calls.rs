@@ -1,4 +1,4 @@
-//! What calls between components and the host cost, in any engine with Wasmtime's names.
+//! The cost of calls between components and the host, in any engine with Wasmtime's names.
 //!
 //! A component makes as many calls of each kind as it is told, to host functions that have next to nothing to do, once with
 //! Rust types and once with values of any type; and takes calls of the host. Another one calls functions of a third.
@@ -157,7 +157,7 @@ pub const KINDS: [&str; 13] = [
     "other-text",
 ];
 
-/// What each kind of call is, for people.
+/// The names of the kinds of calls, for people.
 pub const ABOUT: [&str; 13] = [
     "the host, without arguments and result",
     "the host, which returns a u64",

@@ -1,4 +1,4 @@
-//! What an embedder pays, in any engine with Wasmtime's names: calls between host and wasm, instances, calls that wait.
+//! The costs of embedding, in any engine with Wasmtime's names: calls between host and wasm, instances, calls that wait.
 
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};

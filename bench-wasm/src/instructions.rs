@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::programs::home;
 
-/// The kinds of profiles: a name, and options of `own`.
+/// The kinds of profiles: a name, and options of `wprof-run`.
 pub const KINDS: [(&str, &[&str]); 7] = [
     ("off", &[]),
     ("conservative", &["--conservative"]),
@@ -57,7 +57,7 @@ pub fn has_valgrind() -> bool {
     version.is_ok_and(|status| status.success())
 }
 
-/// Returns the number of instructions that the additional work of a program executes; `own` is the runner.
+/// Returns the number of instructions that the additional work of a program executes; `wprof-run` is the runner.
 ///
 /// # Errors
 /// Returns an error if the program cannot be run, or fails.

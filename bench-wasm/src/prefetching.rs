@@ -1,4 +1,4 @@
-//! What prefetching of streams is worth: runs of programs with it and without, in turns.
+//! The gain of prefetching streams: runs of programs with it and without, in turns.
 
 use anyhow::Result;
 use wprof::{Adaptive, Config, Decision, Policy, ProfilingConfig, Verdict};

@@ -19,7 +19,7 @@ fn code_is_as_good_as_the_baseline() {
         );
         return;
     }
-    let own = Path::new(env!("CARGO_BIN_EXE_own"));
+    let own = Path::new(env!("CARGO_BIN_EXE_wprof-run"));
     for work in WORK.into_iter().filter(|(program, ..)| ["fib", "json"].contains(program)) {
         for (kind, options) in KINDS.into_iter().filter(|(kind, _)| ["off", "checks", "edges"].contains(kind))
         {

@@ -24,7 +24,7 @@ const INJECTED: [(&str, &str, &str); 3] = [
 static COMMITS: Mutex<()> = Mutex::new(());
 
 fn side(options: &str) -> Side {
-    Side::new(Path::new(env!("CARGO_BIN_EXE_own")), options).expect("the runner is built")
+    Side::new(Path::new(env!("CARGO_BIN_EXE_wprof-run")), options).expect("the runner is built")
 }
 
 fn work(programs: &[&str]) -> Vec<Work> {

@@ -28,11 +28,7 @@ impl CoreModuleOption {
         let component = match modules::open(&modules::plain_engine()?, path)? {
             Program::Module(module) => {
                 let is_told = self.core_module.is_some();
-                ensure!(
-                    !is_told,
-                    "{} is a module, not a component: leave out --core-module",
-                    path.display()
-                );
+                ensure!(!is_told, "{} is a module, not a component: leave out --core-module", path.display());
                 return Ok(module);
             }
             Program::Component(component) => component,

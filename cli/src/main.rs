@@ -1,6 +1,6 @@
 //! The program `wprof`: runs WebAssembly programs with an exact profile, and shows profiles.
 //!
-//! Invariant: only this crate deals with arguments, terminals and progress, and writes files; what it shows is made by
+//! Invariant: only this crate deals with arguments, terminals and progress, and writes files; reports are made by
 //! `wprof-report`. `anyhow` is not used elsewhere.
 #![forbid(unsafe_code)]
 

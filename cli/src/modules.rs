@@ -159,7 +159,7 @@ pub fn short(path: &Path) -> String {
     names::harmless(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
 }
 
-/// The option of subcommands that look for the module themselves: only who has it can be advised to give it.
+/// The option of subcommands that look for the module themselves: only errors of these may advise it.
 #[derive(Debug, Args)]
 pub struct ModuleOption {
     /// The module that ran, for names and source lines [default: where it ran, or beside the file]
@@ -183,8 +183,12 @@ impl ModuleOption {
             Some(path) => within(profile, path).map(|(module, _)| module),
             None => {
                 let found = locate(&profile.program, profile_path);
-                checked(Ran::of(profile), &found, "say with --module where the module that ran is")
-                    .map(|(module, _)| module)
+                checked(
+                    RecordedModule::from_profile(profile),
+                    &found,
+                    "say with --module where the module that ran is",
+                )
+                .map(|(module, _)| module)
             }
         }?;
         names::adopt(profile, &module);
@@ -196,7 +200,7 @@ impl ModuleOption {
     /// # Errors
     /// Returns an error if the given module is not the profile's.
     pub fn at_hand(&self, profile: &mut Profile, profile_path: &Path) -> Result<Option<Module>> {
-        let module = self.of(Ran::of(profile), &profile.program, profile_path)?;
+        let module = self.resolve(RecordedModule::from_profile(profile), &profile.program, profile_path)?;
         if let Some(module) = &module {
             names::adopt(profile, module);
         }
@@ -208,23 +212,23 @@ impl ModuleOption {
     /// # Errors
     /// Returns an error under the conditions of [`ModuleOption::at_hand`].
     pub fn of_record(&self, (hash, program): ([u8; 32], &str), record: &Path) -> Result<Option<Module>> {
-        self.of(Ran { hash, profile: None }, program, record)
+        self.resolve(RecordedModule { hash, profile: None }, program, record)
     }
 
-    fn of(&self, ran: Ran<'_>, program: &str, record: &Path) -> Result<Option<Module>> {
+    fn resolve(&self, ran: RecordedModule<'_>, program: &str, record: &Path) -> Result<Option<Module>> {
         match &self.module {
             Some(path) => checked(ran, path, MISSING).map(|(module, _)| Some(module)),
-            None => Ok(found(ran, program, record)),
+            None => Ok(load_if_found(ran, program, record)),
         }
     }
 }
 
 /// Loads the module of a profile if it can be found without asking.
-pub fn beside(profile: &Profile, profile_path: &Path) -> Option<Module> {
-    found(Ran::of(profile), &profile.program, profile_path)
+pub fn find_next_to(profile: &Profile, profile_path: &Path) -> Option<Module> {
+    load_if_found(RecordedModule::from_profile(profile), &profile.program, profile_path)
 }
 
-fn found(ran: Ran<'_>, program: &str, record: &Path) -> Option<Module> {
+fn load_if_found(ran: RecordedModule<'_>, program: &str, record: &Path) -> Option<Module> {
     checked(ran, &locate(program, record), MISSING).ok().map(|(module, _)| module)
 }
 
@@ -264,20 +268,20 @@ pub fn tell_missing_debug_info(module: Option<&Module>) {
     }
 }
 
-/// What errors advise where a module is missing, or another one.
+/// The advice of errors if a module is missing or is another one.
 const MISSING: &str = "give the module that ran";
 
-/// What is known of the module that ran.
+/// The known properties of the module that ran.
 #[derive(Clone, Copy)]
-struct Ran<'a> {
+struct RecordedModule<'a> {
     hash: [u8; 32],
     /// Its profile, if that is what is read. Its names tell modules apart that have the same code.
     profile: Option<&'a Profile>,
 }
 
-impl<'a> Ran<'a> {
-    fn of(profile: &'a Profile) -> Ran<'a> {
-        Ran { hash: profile.module_hash, profile: Some(profile) }
+impl<'a> RecordedModule<'a> {
+    fn from_profile(profile: &'a Profile) -> RecordedModule<'a> {
+        RecordedModule { hash: profile.module_hash, profile: Some(profile) }
     }
 
     fn is(&self, module: &Module) -> bool {
@@ -309,11 +313,11 @@ fn has_names_of(module: &Module, profile: &Profile) -> bool {
 /// # Errors
 /// Returns an error if the module is missing or invalid, or another one.
 pub fn within(profile: &Profile, path: &Path) -> Result<(Module, Option<Component>)> {
-    checked(Ran::of(profile), path, MISSING)
+    checked(RecordedModule::from_profile(profile), path, MISSING)
 }
 
 /// Loads the module that ran; errors give `advice` if it is missing or another one.
-fn checked(ran: Ran<'_>, path: &Path, advice: &str) -> Result<(Module, Option<Component>)> {
+fn checked(ran: RecordedModule<'_>, path: &Path, advice: &str) -> Result<(Module, Option<Component>)> {
     ensure!(path.exists(), "the module {} does not exist: {advice}", path.display());
     let (module, component) = match open(&plain_engine()?, path)? {
         Program::Component(component) => {
@@ -322,7 +326,11 @@ fn checked(ran: Ran<'_>, path: &Path, advice: &str) -> Result<(Module, Option<Co
         }
         Program::Module(module) => (module, None),
     };
-    ensure!(ran.is(&module), "{} is not the module that ran, or has changed since then: {advice}", path.display());
+    ensure!(
+        ran.is(&module),
+        "{} is not the module that ran, or has changed since then: {advice}",
+        path.display()
+    );
     Ok((module, component))
 }
 

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 pub use reading::{Position, Reading};
 
-/// How long an operation may take before progress is shown.
+/// The time after which progress is shown.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 /// Calls `work`; if it takes long and standard error is a terminal, a spinner shows `going_on`.

@@ -218,9 +218,7 @@ fn in_one_line(text: &str) -> String {
         if text.ends_with(['.', '!', '?', ':']) { text.to_owned() } else { format!("{text}.") }
     };
     match paragraphs.split_last() {
-        Some((last, before)) => {
-            before.iter().map(|text| ended(text) + " ").collect::<String>() + last
-        }
+        Some((last, before)) => before.iter().map(|text| ended(text) + " ").collect::<String>() + last,
         None => String::new(),
     }
 }

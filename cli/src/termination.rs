@@ -18,7 +18,7 @@ pub fn signals() -> Result<Signals> {
 ///
 /// # Errors
 /// Returns an error if the system provides no thread or signal handler.
-pub fn watch(mut act: impl FnMut(i32) + Send + 'static) -> Result<Handle> {
+pub fn on_signal(mut act: impl FnMut(i32) + Send + 'static) -> Result<Handle> {
     let mut signals = signals()?;
     let handle = signals.handle();
     let wait = move || signals.forever().for_each(&mut act);

@@ -26,7 +26,7 @@ use crate::module::{
     BRANCH_HINTS, CODE, ELEMENT, EXPORT, FUNCTION, GLOBAL, MEMORY, START, Source, TABLE, TYPE,
 };
 use crate::offsets::{self, Insertions, leb};
-use crate::plan::{Collected, Earlier, FunctionPlan, Kept};
+use crate::plan::{Collected, Earlier, FunctionPlan, StoredPlan};
 use crate::rewrite::{Input, Rewritten, Types, rewrite};
 use crate::shims::Shims;
 use crate::sites::{self, Site};
@@ -35,7 +35,7 @@ use crate::support::{self, Program};
 /// The options of the instrumentation: what is counted, and how.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
-    /// What is counted.
+    /// The counts of the module.
     pub collected: Collected,
     /// A profile of the module, by whose counts counters are placed.
     pub weights: Option<&'a Profile>,
@@ -139,7 +139,7 @@ impl Plans {
     }
 
     /// Returns the parts of all plans that do not follow from graphs.
-    fn kept(&self) -> Vec<Kept> {
+    fn kept(&self) -> Vec<StoredPlan> {
         let blocks: BTreeSet<(u32, u32)> = self.sites.iter().map(|site| (site.func, site.block)).collect();
         let of = |(cfg, plan): &(Cfg, FunctionPlan)| plan.kept(|block| blocks.contains(&(cfg.func, block)));
         self.functions.iter().map(of).collect()

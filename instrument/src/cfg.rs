@@ -15,7 +15,7 @@ use wprof_profiler::{self as profiler, EdgeId, EdgeKind, EdgeProfile};
 pub use build::build;
 pub use ops::{is_call, is_structure};
 
-/// How a block ends, which determines the meaning of its edges.
+/// The end of a block, which determines the meaning of its edges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// A jump: one edge, always taken.
@@ -65,7 +65,7 @@ pub struct Block {
     pub limit: u32,
     /// Number of instructions, without those that only mark structure.
     pub ops: u32,
-    /// How the block ends.
+    /// The end of the block.
     pub how: End,
     /// The edges out of the block.
     pub edges: Vec<Edge>,

@@ -6,7 +6,7 @@ use wprof_profiler::EdgeId;
 
 use crate::Error;
 use crate::event_kind::EventKind;
-use crate::plan::{Collected, Kept};
+use crate::plan::{Collected, StoredPlan};
 
 /// The name of the custom section.
 pub const SECTION: &str = "wprof.counters";
@@ -28,7 +28,7 @@ pub struct Descriptor {
     pub events: Vec<EventKind>,
     /// For each function with a body, the part of its plan that does not follow from its graph; empty if plans follow
     /// from graphs alone.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<StoredPlan>,
     /// For each function with a body, the edges of its split graph outside the tree on which events are counted; empty if
     /// trees follow from graphs alone, or no events are counted.
     pub chords: Vec<Vec<EdgeId>>,

@@ -76,7 +76,9 @@ pub enum Error {
     )]
     OtherCalls,
     /// Another version instrumented the module.
-    #[error("the module was instrumented by wprof {found}, but this is wprof {expected}: instrument it again")]
+    #[error(
+        "the module was instrumented by wprof {found}, but this is wprof {expected}: instrument it again"
+    )]
     OtherVersion {
         /// The version that instrumented the module.
         found: String,

@@ -25,15 +25,15 @@ pub struct FunctionEvents {
     chords: Vec<EdgeId>,
     /// By kind.
     plans: Vec<EventPlan>,
-    /// What is added at the entry.
+    /// The amount added at the entry.
     pub at_entry: Vec<Addition>,
-    /// What is added on an edge of the graph of blocks.
+    /// The amount added on an edge of the graph of blocks.
     pub on_edge: HashMap<EdgeId, Vec<Addition>>,
-    /// What is added before the call or throw at a byte offset.
+    /// The amount added before the call or throw at a byte offset.
     pub before_call: HashMap<u32, Vec<Addition>>,
 }
 
-/// What determines the spanning tree of a function.
+/// The weights that determine the spanning tree of a function.
 #[derive(Clone, Copy, Debug)]
 pub enum Tree<'a> {
     /// The counts of an earlier run; without, or where they lack the function, an estimate.
@@ -98,7 +98,7 @@ impl FunctionEvents {
         self
     }
 
-    /// Returns what the sums lack, modulo 2^64, for a frame that has stopped at a site.
+    /// Returns the amounts that the sums lack, modulo 2^64, for a frame that has stopped at a site.
     ///
     /// # Errors
     /// Returns an error if the bytes differ from those that were validated.

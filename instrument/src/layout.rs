@@ -69,7 +69,7 @@ pub const NOTE: u32 = 16;
 /// function of the host, which called the function that the trace has there.
 pub const IS_MENDED: u32 = u32::MAX;
 
-/// Offset of the callee slot of the host outside: what it enters is called from no record.
+/// Offset of the callee slot of the outermost host: the functions that it calls have no calling record.
 pub const ROOT_SLOT: u32 = 48;
 /// Offset of the callee slot of calls in contexts for which there was no memory.
 pub const BEYOND_SLOT: u32 = 56;
@@ -100,7 +100,7 @@ pub const FIRST_ROWS: u32 = 1 << 10;
 /// would take its buffer away from JavaScript, which looks for that only where the program itself grows it.
 pub const ROWS_IN_PROGRAM: u32 = 1 << 17;
 pub const RECORDS_IN_PROGRAM: u32 = 8 << 20;
-/// What the host leaves in the last bytes of an imported memory, if it has made that larger: the number of pages that the
+/// The note of the host in the last bytes of an imported memory, if it has made that larger: the number of pages that the
 /// program does not know of, and behind it [`SPARE`].
 pub const SPARE_NOTE: u32 = 16;
 /// The last 64 bits of an imported memory with spare pages.

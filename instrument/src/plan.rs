@@ -31,17 +31,17 @@ pub const ROW_COUNTERS: u32 = 2;
 /// The kind of profile that is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Collected {
-    /// How often each branch went each way.
+    /// The number of times each branch went each way.
     #[default]
     Edges,
-    /// How often each acyclic path ran.
+    /// The number of times each acyclic path ran.
     Paths,
-    /// How often each block ran.
+    /// The number of times each block ran.
     Blocks,
-    /// How often each block ran, with a counter in each: the simplest way, for comparison. Counts are not exact where
+    /// The number of times each block ran, with a counter in each: the simplest way, for comparison. Counts are not exact where
     /// frames stop.
     EveryBlock,
-    /// How often each acyclic path ran in each calling context.
+    /// The number of times each acyclic path ran in each calling context.
     Flow,
     /// Nothing in functions: only what is counted besides.
     Nothing,
@@ -79,14 +79,14 @@ pub enum FunctionPlan {
     EveryBlock(u32),
     /// Nothing is counted.
     Nothing,
-    /// What edges write into a trace.
+    /// The bits that edges write into a trace.
     Trace(Box<FunctionTrace>),
 }
 
 /// The counting of a function's paths, with interesting ones distinguished.
 #[derive(Clone, Debug)]
 pub struct Preferential {
-    /// What each edge does to the register: the preferential number is in its upper half, the path's number in the lower.
+    /// The effect of each edge on the register: the preferential number is in its upper half, the path's number in the lower.
     pub paths: PathPlan,
     /// Number of rows, a power of two: the low bits of the preferential number select one.
     pub rows: u32,
@@ -113,7 +113,7 @@ impl<'a> Earlier<'a> {
     }
 }
 
-/// How the row of a path is found.
+/// The way to find the row of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
     /// By a hash of the key; there are [`ROWS`] rows.
@@ -300,17 +300,25 @@ impl FunctionPlan {
 
     /// Returns the part of the plan that does not follow from the graph: the counted edges, or the register's value
     /// where paths stop, which is asked for only in blocks with sites.
-    pub fn kept(&self, has_site: impl Fn(u32) -> bool) -> Kept {
+    pub fn kept(&self, has_site: impl Fn(u32) -> bool) -> StoredPlan {
         match self {
-            FunctionPlan::Edges(plan) => Kept::Counted(plan.counted.iter().map(|edge| edge.0).collect()),
-            FunctionPlan::Blocks(plan) => Kept::Counted(plan.counted.iter().map(|edge| edge.0).collect()),
-            FunctionPlan::Paths(plan) | FunctionPlan::Flow(plan) => Kept::Queries(asked(plan, has_site)),
-            FunctionPlan::Preferential(plan) => Kept::Preferential(asked(&plan.paths, has_site), plan.rows),
+            FunctionPlan::Edges(plan) => {
+                StoredPlan::Counted(plan.counted.iter().map(|edge| edge.0).collect())
+            }
+            FunctionPlan::Blocks(plan) => {
+                StoredPlan::Counted(plan.counted.iter().map(|edge| edge.0).collect())
+            }
+            FunctionPlan::Paths(plan) | FunctionPlan::Flow(plan) => {
+                StoredPlan::Queries(asked(plan, has_site))
+            }
+            FunctionPlan::Preferential(plan) => {
+                StoredPlan::Preferential(asked(&plan.paths, has_site), plan.rows)
+            }
             FunctionPlan::Trace(plan) => {
                 let (method, emits) = plan.kept();
-                Kept::Emits(method, emits)
+                StoredPlan::Emits(method, emits)
             }
-            FunctionPlan::EveryBlock(_) | FunctionPlan::Nothing => Kept::Counted(Vec::new()),
+            FunctionPlan::EveryBlock(_) | FunctionPlan::Nothing => StoredPlan::Counted(Vec::new()),
         }
     }
 
@@ -322,10 +330,10 @@ impl FunctionPlan {
         source: &Source<'_>,
         cfg: &Cfg,
         collected: Collected,
-        kept: Kept,
+        kept: StoredPlan,
     ) -> Result<FunctionPlan, Error> {
         const DIFFERENT: Error = Error::BadCounters("their description does not fit");
-        if let (Collected::Trace, Kept::Emits(method, emits)) = (collected, &kept) {
+        if let (Collected::Trace, StoredPlan::Emits(method, emits)) = (collected, &kept) {
             let trace = FunctionTrace::new(cfg, &source.body(cfg.func), source.first_defined(), None)?;
             let trace = trace.restored((*method, emits.clone())).ok_or(DIFFERENT)?;
             return Ok(FunctionPlan::Trace(Box::new(trace)));
@@ -333,7 +341,11 @@ impl FunctionPlan {
         FunctionPlan::counting_restored(&cfg.shape(), collected, kept).ok_or(DIFFERENT)
     }
 
-    fn counting_restored(shape: &profiler::Cfg, collected: Collected, kept: Kept) -> Option<FunctionPlan> {
+    fn counting_restored(
+        shape: &profiler::Cfg,
+        collected: Collected,
+        kept: StoredPlan,
+    ) -> Option<FunctionPlan> {
         let edges = |counted: Vec<u32>| counted.into_iter().map(EdgeId).collect();
         // The numbers of paths follow from the graph; how the register is computed no longer matters.
         let asked = |queries| {
@@ -342,19 +354,19 @@ impl FunctionPlan {
             plan
         };
         Some(match (collected, kept) {
-            (Collected::Edges, Kept::Counted(counted)) => {
+            (Collected::Edges, StoredPlan::Counted(counted)) => {
                 FunctionPlan::Edges(EdgePlan { counted: edges(counted) })
             }
-            (Collected::Blocks, Kept::Counted(counted)) => {
+            (Collected::Blocks, StoredPlan::Counted(counted)) => {
                 FunctionPlan::Blocks(VertexPlan { counted: edges(counted) })
             }
-            (Collected::Paths, Kept::Queries(queries)) => FunctionPlan::Paths(Box::new(asked(queries))),
-            (Collected::Paths, Kept::Preferential(queries, rows))
+            (Collected::Paths, StoredPlan::Queries(queries)) => FunctionPlan::Paths(Box::new(asked(queries))),
+            (Collected::Paths, StoredPlan::Preferential(queries, rows))
                 if rows.is_power_of_two() && rows <= MOST_ROWS =>
             {
                 FunctionPlan::Preferential(Box::new(Preferential { paths: asked(queries), rows }))
             }
-            (Collected::Flow, Kept::Queries(queries)) => FunctionPlan::Flow(Box::new(asked(queries))),
+            (Collected::Flow, StoredPlan::Queries(queries)) => FunctionPlan::Flow(Box::new(asked(queries))),
             (Collected::EveryBlock, _) => FunctionPlan::EveryBlock(shape.block_count() as u32),
             (Collected::Nothing, _) => FunctionPlan::Nothing,
             _ => return None,
@@ -364,14 +376,14 @@ impl FunctionPlan {
 
 /// The stored part of a plan; see [`FunctionPlan::kept`].
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Kept {
+pub enum StoredPlan {
     /// The edge of each counter.
     Counted(Vec<u32>),
     /// For each block, the amount to add to the register there; 0 where no frame stops.
     Queries(Vec<i64>),
     /// The same of a function with interesting paths, and its number of rows.
     Preferential(Vec<i64>, u32),
-    /// How a trace is written, and what each edge writes.
+    /// The method of a trace, and the bits that each edge writes.
     Emits(TraceMethod, Vec<Emit>),
 }
 

@@ -33,14 +33,14 @@ use fold::{Graph, Sums};
 use marks::Candidates;
 use parts::{Frames, Part};
 
-/// Which calls are marked.
+/// The calls that are marked.
 #[derive(Clone, Copy, Debug)]
 pub enum Marks<'a> {
     /// All, up to a depth.
     All(u32),
     /// Up to a depth, those that ran in a profile of the module.
     Ran(u32, &'a Profile),
-    /// Those of a profile with paths across calls.
+    /// The calls of a profile with paths across calls.
     Same(&'a profiler::Supergraphs),
 }
 

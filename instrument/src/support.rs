@@ -308,7 +308,7 @@ fn mark(layout: &Layout, has_paths: bool) -> Function {
     function(layout, &[], |code| code.entry(PLACE, site, (record, path), true))
 }
 
-/// `(place)`: runs after a call of the host: books what it left behind, and moves the region if the memory has grown.
+/// `(place)`: runs after a call of the host: books the frames that it dropped, and moves the region if the memory has grown.
 fn returned(layout: &Layout) -> Function {
     function(layout, &[], |code| code.returned(0))
 }

@@ -1,4 +1,4 @@
-//! What a function writes into a trace, and how a trace names its frames.
+//! The bits that a function writes into a trace, and the names of its frames in the trace.
 //!
 //! The plan is the engine's: a [`TracePlan`] of the graph split at calls, whose encoding `wprof_profiler`'s module `trace`
 //! describes. Bits of a call's edge are written behind the call.
@@ -27,7 +27,7 @@ pub mod state {
     pub const THROWN: u32 = 3;
 }
 
-/// How a function is entered: the values of [`Global::Slot`](crate::layout::Global::Slot) in a traced module.
+/// The ways to enter a function: the values of [`Global::Slot`](crate::layout::Global::Slot) in a traced module.
 pub mod via {
     /// By the host.
     pub const HOST: u32 = 0;
@@ -46,9 +46,9 @@ pub struct FunctionTrace {
     plan: TracePlan,
     /// By part: its call.
     calls: Vec<Option<Call>>,
-    /// What crossing an edge of the graph of blocks writes.
+    /// The bits that crossing an edge of the graph of blocks writes.
     on_edge: HashMap<EdgeId, Emit>,
-    /// What crossing the edge of the call or throw at a byte offset writes.
+    /// The bits that crossing the edge of the call or throw at a byte offset writes.
     behind_call: HashMap<u32, Emit>,
 }
 
@@ -165,7 +165,7 @@ fn calls(
     Ok(split.parts.iter().map(&mut call).collect())
 }
 
-/// Returns what the trace takes an instruction for.
+/// Returns the kind of an instruction for the trace.
 fn call_of(op: &Operator<'_>, first_defined: u32) -> Option<Call> {
     match *op {
         Operator::Call { function_index } | Operator::ReturnCall { function_index }

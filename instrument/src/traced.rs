@@ -3,7 +3,7 @@
 //! Input: the module that was instrumented, and the region of an instance. Output: a file for `wprof_profiler`'s
 //! `TraceReader`.
 //! Invariant: the file has the run from its beginning: whole, or up to a place that the run did reach.
-//! What is on the stack when the memory is read counts as ended there.
+//! Frames on the stack when the memory is read count as ended there.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -25,7 +25,7 @@ use crate::module::Source;
 use crate::plan::Collected;
 use crate::trace::state;
 
-/// What was written to a trace file.
+/// The totals of a trace file that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceRead {
     /// Number of bits of the trace.

@@ -95,7 +95,7 @@ pub struct PathChange {
     pub index_after: u32,
     /// Number of the path.
     pub id: u64,
-    /// How often the path ran.
+    /// The number of times the path ran.
     pub count: Change,
     /// Instructions executed on the path.
     pub ops: Change,

@@ -1,4 +1,4 @@
-//! The calling context tree: how often each function was called, by whom, who was called by whom, …
+//! The calling context tree: the number of calls of each function, by the chain of its callers.
 //!
 //! Input: the call records of a run, in any order that has parents first. Output: a canonical tree that can be merged,
 //! verified, measured, and walked from either end.
@@ -66,8 +66,8 @@ pub struct ContextTree {
     /// Stored separately.
     #[serde(skip)]
     pub merges_sites: bool,
-    /// How the figures were obtained. Sampled trees count the calls that began in a burst, in the context of that
-    /// moment. Stored separately.
+    /// The kind of the figures: exact, sampled, or other. Sampled trees count the calls that began in a burst, in the
+    /// context of that moment. Stored separately.
     #[serde(skip)]
     pub kind: FigureKind,
 }

@@ -132,7 +132,7 @@ pub enum FileError {
     /// The profile exceeds the limits.
     #[error("the profile exceeds the limit of {limit} {what}: profile fewer functions or a shorter run")]
     TooLarge {
-        /// What exceeds the limit.
+        /// The item that exceeds the limit.
         what: &'static str,
         /// The limit.
         limit: u64,

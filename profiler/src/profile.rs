@@ -76,7 +76,7 @@ pub struct Profile {
     pub bursts: Option<u64>,
     /// Bursts that were skipped, if any were: what they would have counted is in no other figure.
     pub skipped: Option<SkippedBursts>,
-    /// How far the instructions of functions, if sampled, are expected to agree with the complete profile.
+    /// The expected agreement of the functions' instructions, if sampled, with the complete profile.
     pub accuracy: Option<Accuracy>,
     /// Callees of indirect calls, ascending by caller and call site, if counted separately. They also follow
     /// from calling contexts.
@@ -86,7 +86,7 @@ pub struct Profile {
     /// Sampled time of the whole store, if a timer has sampled it. It is independent of how other figures
     /// were obtained, and is added to none.
     pub time: Option<TimeProfile>,
-    /// What each thread did, ascending by number, if the program may start threads.
+    /// The figures of each thread, ascending by number, if the program may start threads.
     pub threads: Vec<ThreadProfile>,
     /// The work of the garbage collector, if the program could create objects.
     pub collector: Option<Collector>,
@@ -122,7 +122,7 @@ pub struct HostCalls {
     pub name: String,
     /// Number of calls.
     pub count: u64,
-    /// How the count was obtained.
+    /// The kind of the count: exact, sampled, or other.
     pub kind: FigureKind,
     /// Real time in the function itself, in nanoseconds, if measured, without the code that it calls back.
     #[serde(skip)]

@@ -1,4 +1,4 @@
-//! What changed from one profile to another, and how far two profiles agree.
+//! Changes from one profile to another, and the agreement of two profiles.
 
 use wprof_profiler::{Comparison, Profile};
 

@@ -1,4 +1,4 @@
-//! How a function is compiled: its control-flow graph, where its counters are, its code, and what a profile leads to.
+//! Explanations of a function's compilation: its control-flow graph, its counters, its code, and the decisions by a profile.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,11 +34,11 @@ pub enum Stage {
     Clif,
     /// Machine code. Code slots start at 0, and counters at the first of the module.
     Asm,
-    /// What [`Options::profile`] leads to, and the expected gain.
+    /// The decisions by [`Options::profile`], and the expected gain.
     Decisions,
 }
 
-/// How much is done for the code that is shown.
+/// The tier of the code that is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tier {
@@ -58,11 +58,11 @@ impl Tier {
     }
 }
 
-/// What is shown of a function, and how it is compiled.
+/// The stage of a function that is shown, and the options of its compilation.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// What is shown.
+    /// The stage to show.
     pub stage: Stage,
     /// The tier of the graph and the code.
     pub tier: Tier,
@@ -70,11 +70,11 @@ pub struct Options {
     pub passes: PassSet,
     /// An earlier profile of the module, by which code that counts nothing is made better.
     pub profile: Option<Arc<Profile>>,
-    /// What may be done with that profile; without a policy nothing is.
+    /// The policy for optimizations by that profile; without one there are none.
     pub policy: Option<Policy>,
     /// Whether names are shown in full.
     pub full_names: bool,
-    /// What the code counts.
+    /// The counts of the code.
     collection: Collection,
 }
 

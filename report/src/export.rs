@@ -66,7 +66,7 @@ impl Format {
         matches!(self, Self::Folded | Self::Flamegraph | Self::Cpuprofile)
     }
 
-    /// Checks that a profile has what the format shows: formats of lines need counts of all code.
+    /// Checks that a profile has the figures of the format: formats of lines need counts of all code.
     ///
     /// # Errors
     /// Returns an error if it has no such counts.
@@ -86,7 +86,7 @@ impl Format {
     }
 }
 
-/// What a file in a [`Format`] holds. The default is what the format has room for, weighed by time if it was sampled often
+/// The contents of a file in a [`Format`]. The default is all that the format has room for, weighed by time if it was sampled often
 /// enough, else by instructions.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -95,7 +95,7 @@ pub struct Options {
     pub weight: Option<String>,
     /// In formats without threads, whether stacks begin with the thread that they are of.
     pub by_thread: bool,
-    /// In formats of lines, who owns source files: those of libraries are left out.
+    /// The ownership of source files: formats of lines leave out those of libraries.
     pub ownership: Ownership,
     /// Whether names are shown in full.
     pub full_names: bool,

@@ -100,7 +100,7 @@ impl Search<'_> {
     /// Adds an instruction; the last of the symbols is the function that contains it.
     fn add(&mut self, (order, function): (usize, u32), offset: u32, symbols: &[FrameSymbol]) {
         let inlined = symbols.len().saturating_sub(1);
-        // Of a function that is inlined into itself, the outermost call counts.
+        // If a function is inlined into itself, the outermost call counts.
         let fitting = (0..inlined).rev().find_map(|at| Some((at, self.fitting(symbols[at].name()?)?)));
         let Some((at, name)) = fitting else { return };
         let caller = &symbols[at + 1];

@@ -1,4 +1,4 @@
-//! Reports on profiles of the WebAssembly engine [`wprof`]: what the command `wprof` shows, as a library.
+//! Reports on profiles of the WebAssembly engine [`wprof`]: the reports of the command `wprof`, as a library.
 //!
 //! A [`View`] is a profile together with its module, if that is there. Reports as text are added to a
 //! [`Page`](page::Page), which becomes a `String`; pages for the browser, and formats of other tools, are written to any

@@ -34,7 +34,7 @@ fn parsed(name: &str, is_bare: bool) -> String {
     }
     let unhashed = without_hash(name);
     let mut parser = Parser { rest: unhashed.as_deref().unwrap_or(name), is_bare, is_cut: false };
-    let text = parser.piece();
+    let text = parser.item();
     // Unbalanced brackets, or a comma outside of brackets: not the output of a demangler.
     if parser.is_cut || !parser.rest.is_empty() {
         return name.to_owned();
@@ -92,7 +92,7 @@ impl Parser<'_> {
     }
 
     /// Parses up to the next comma, or the bracket that closes the enclosing list.
-    fn piece(&mut self) -> String {
+    fn item(&mut self) -> String {
         let mut text = String::new();
         while let Some(first) = self.rest.chars().next() {
             match first {
@@ -116,17 +116,17 @@ impl Parser<'_> {
         let Some(open) = self.next() else { return };
         match open {
             '[' if self.rest.starts_with("abi:") => {
-                self.pieces();
+                self.items();
                 return;
             }
             '{' if self.skip("lambda(") => {
-                self.pieces();
+                self.items();
                 text.push_str("{lambda");
-                *text += &self.piece();
+                *text += &self.item();
             }
             _ => {
-                let pieces = self.pieces();
-                self.write(open, pieces, text);
+                let items = self.items();
+                self.write(open, items, text);
                 return;
             }
         }
@@ -134,22 +134,22 @@ impl Parser<'_> {
     }
 
     /// Parses the contents of brackets, up to and including the closing one.
-    fn pieces(&mut self) -> Vec<String> {
-        let mut pieces = Vec::new();
+    fn items(&mut self) -> Vec<String> {
+        let mut items = Vec::new();
         loop {
-            pieces.push(self.piece().trim().to_owned());
+            items.push(self.item().trim().to_owned());
             match self.next() {
                 Some(',') => {}
-                Some(_) => return pieces,
+                Some(_) => return items,
                 None => {
                     self.is_cut = true;
-                    return pieces;
+                    return items;
                 }
             }
         }
     }
 
-    fn write(&self, open: char, mut pieces: Vec<String>, text: &mut String) {
+    fn write(&self, open: char, mut items: Vec<String>, text: &mut String) {
         let of_template =
             open == '<' && (text.ends_with(|last| is_letter(last) || last == ':') || is_operator(text));
         if of_template && self.is_bare {
@@ -157,16 +157,16 @@ impl Parser<'_> {
             return;
         }
         if of_template {
-            remove_conditions(&mut pieces);
+            remove_conditions(&mut items);
         }
         let template = text[start_of_path(text)..].to_owned();
         if of_template && template.starts_with("std::") {
-            let is_default = |piece: &String| DEFAULTS.iter().any(|default| piece.starts_with(default));
-            let first = pieces.remove(0);
-            pieces.retain(|piece| !is_default(piece));
-            pieces.insert(0, first);
+            let is_default = |item: &String| DEFAULTS.iter().any(|default| item.starts_with(default));
+            let first = items.remove(0);
+            items.retain(|item| !is_default(item));
+            items.insert(0, first);
             // The names `std::string`, `std::ostream` and so on.
-            if let ([only], Some(kind)) = (&pieces[..], template.strip_prefix("std::basic_"))
+            if let ([only], Some(kind)) = (&items[..], template.strip_prefix("std::basic_"))
                 && only == "char"
             {
                 text.truncate(text.len() - template.len());
@@ -181,7 +181,7 @@ impl Parser<'_> {
             _ => '}',
         };
         text.push(open);
-        *text += &pieces.join(", ");
+        *text += &items.join(", ");
         text.push(close);
     }
 
@@ -196,7 +196,7 @@ impl Parser<'_> {
         self.rest = &self.rest[digits..];
         self.next();
         if self.skip("(") {
-            self.pieces();
+            self.items();
         }
         *text += &format!("{{lambda#{number}}}");
     }
@@ -249,17 +249,17 @@ fn is_operator(text: &str) -> bool {
 
 /// Removes the template arguments that only say on which condition there is a function, with their values, and what an
 /// empty list of arguments leaves.
-fn remove_conditions(pieces: &mut Vec<String>) {
-    let has_arguments = pieces.iter().any(|piece| !piece.is_empty());
-    pieces.retain(|piece| !has_arguments || !piece.is_empty());
+fn remove_conditions(items: &mut Vec<String>) {
+    let has_arguments = items.iter().any(|item| !item.is_empty());
+    items.retain(|item| !has_arguments || !item.is_empty());
     let is_condition =
-        |piece: &String| piece.starts_with("std::enable_if<") || piece.starts_with("std::__enable_if_t<");
-    while let Some(at) = pieces.iter().skip(1).position(is_condition).map(|at| at + 1) {
-        pieces.remove(at);
+        |item: &String| item.starts_with("std::enable_if<") || item.starts_with("std::__enable_if_t<");
+    while let Some(at) = items.iter().skip(1).position(is_condition).map(|at| at + 1) {
+        items.remove(at);
         // The demangler takes the type of a value for an argument of its own.
-        let is_value = pieces.get(at).is_some_and(|piece| piece.parse::<i64>().is_ok());
+        let is_value = items.get(at).is_some_and(|item| item.parse::<i64>().is_ok());
         if is_value {
-            pieces.remove(at);
+            items.remove(at);
         }
     }
 }

@@ -21,7 +21,7 @@ const TOP: usize = 10;
 /// The share from which on contexts and paths are shown, unless it is set.
 const LEAST: f64 = 0.01;
 
-/// What [`report`] shows. The default is everything, ten rows in each table.
+/// The choices of [`report`]. The default is everything, ten rows in each table.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ReportOptions {
@@ -44,7 +44,7 @@ pub fn report(page: &mut Page, view: &View<'_>, options: &ReportOptions) {
     page.with_names(|page| render::report::write(page, view, options.top, options.order, options.least));
 }
 
-/// What [`contexts`] shows. The default is the tree from the program's entry down, by time if it was sampled, else by
+/// The choices of [`contexts`]. The default is the tree from the program's entry down, by time if it was sampled, else by
 /// instructions, else by calls.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -169,7 +169,7 @@ pub fn summary(page: &mut Page, view: &View<'_>, title: &str) {
 /// Adds what a program does just now: the changes since an earlier snapshot of the same run, or everything so far, with
 /// the `limit` functions that take the most time.
 pub fn live(page: &mut Page, now: &Profile, before: Option<&Profile>, limit: usize) {
-    page.with_names(|page| live::Look::new(now, before).write(page, limit));
+    page.with_names(|page| live::LiveChanges::new(now, before).write(page, limit));
 }
 
 /// Adds the line that begins a summary.

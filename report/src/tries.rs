@@ -1,4 +1,4 @@
-//! The `try`s of functions that ran: how often each was entered, and what it caught.
+//! The `try`s of functions that ran: how often each was entered, and the exceptions that it caught.
 //!
 //! Input: a module, and the profile of one of its functions. Output: the function's `try`s in which something may throw.
 //! Invariant: all figures follow from the counts of blocks and edges, so they are as exact as these; an entry catches at
@@ -15,18 +15,18 @@ use crate::names;
 pub struct Tried {
     /// The byte offset of the instruction in the module.
     pub at: u32,
-    /// How often the `try` was entered.
+    /// The number of times the `try` was entered.
     pub entered: u64,
-    /// What its handlers caught; none if edges were not counted.
+    /// The exceptions that its handlers caught; none if edges were not counted.
     pub caught: Option<Vec<Caught>>,
 }
 
-/// What a handler caught.
+/// The exceptions that a handler caught.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caught {
     /// The tag, as it is shown; or "all".
     pub tag: String,
-    /// How often.
+    /// The number of exceptions.
     pub count: u64,
 }
 

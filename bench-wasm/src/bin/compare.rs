@@ -15,7 +15,7 @@ use wprof_bench::stats::{Spread, geometric_mean};
 /// Compares wprof with Wasmtime on the benchmark programs.
 #[derive(Parser)]
 struct Options {
-    /// What to measure.
+    /// The measurement.
     #[arg(value_enum)]
     what: What,
     /// Rounds; each runs every engine once.
@@ -129,7 +129,7 @@ fn stay_on_this_processor() -> Result<()> {
 
 /// Returns the engines, the reference first: the other columns are ratios to it.
 fn engines(what: What, scratch: &Path) -> Result<Vec<Engine>> {
-    let own = beside_this_program("own")?;
+    let own = beside_this_program("wprof-run")?;
     let with_peer = matches!(what, What::Steady | What::Events | What::Tiers | What::Peers | What::Cold);
     let peer = if with_peer { beside_this_program("peer")? } else { PathBuf::new() };
     let theirs = |name, options: &[&'static str]| Engine::new(name, &peer, options);

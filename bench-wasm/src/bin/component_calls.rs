@@ -1,4 +1,4 @@
-//! What calls between components and the host cost.
+//! The cost of calls between components and the host.
 //!
 //! `component_calls` prints the time of each kind of call: the median, and the least, of many batches, in time of this thread.
 //! `component_calls KIND COUNT` makes so many calls and prints nothing: under `valgrind --tool=cachegrind` the difference of two counts

@@ -1,4 +1,4 @@
-//! What an embedder pays: calls between host and wasm, instances, calls that wait.
+//! The costs of embedding: calls between host and wasm, instances, calls that wait.
 //!
 //! `embedding` prints the time of each operation without and with an adaptive profile: the least of many batches, in time of this
 //! thread, since a machine that is shared makes batches longer, never shorter. `embedding OPERATION COUNT` does one of them so often

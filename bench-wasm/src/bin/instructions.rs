@@ -24,7 +24,7 @@ struct Options {
 fn main() -> Result<ExitCode> {
     let options = Options::parse();
     ensure!(has_valgrind(), "valgrind is missing: `scripts/setup` installs it");
-    let own = beside_this_program("own")?;
+    let own = beside_this_program("wprof-run")?;
     let baseline = Baseline::committed(FILE).unwrap_or_default();
     let mut found = Baseline { processor: processor(), ..Baseline::default() };
     println!("| program | {} |", KINDS.map(|(kind, _)| kind).join(" | "));

@@ -10,9 +10,9 @@ use wprof_bench::programs;
 /// Makes tables and figures of the papers.
 #[derive(Parser)]
 struct Options {
-    /// Which paper, S000 to S004.
+    /// The paper, S000 to S004.
     paper: Option<String>,
-    /// Which table or figure of it, such as table3; all if none is named.
+    /// The table or figure of it, such as table3; all if none is named.
     item: Option<String>,
     /// Write pages of all of them, with the rows of the papers, instead of printing.
     #[arg(long, conflicts_with = "paper")]
@@ -29,7 +29,7 @@ struct Options {
     /// Make the named ones anew in the pages that there are, and the rows, instead of printing.
     #[arg(long, conflicts_with = "all", requires = "paper")]
     renew: bool,
-    /// Where the pages go.
+    /// The folder for the pages.
     #[arg(long, default_value = "docs/papers")]
     out: PathBuf,
 }

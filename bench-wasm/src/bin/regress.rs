@@ -17,14 +17,14 @@ use wprof_bench::runner::beside_this_program;
 /// Finds regressions of tiered recompilation.
 #[derive(Parser)]
 struct Options {
-    /// Another build: its program `own`, or its checkout, in which that is built. Without it the committed baseline is
+    /// Another build: its program `wprof-run`, or its checkout, in which that is built. Without it the committed baseline is
     /// what counted figures are compared with.
     #[arg(long, value_name = "PATH")]
     against: Option<PathBuf>,
-    /// More options of `own` for this build, such as "--without inlining".
+    /// More options of `wprof-run` for this build, such as "--without inlining".
     #[arg(long, value_name = "OPTIONS", default_value = "", allow_hyphen_values = true)]
     with: String,
-    /// More options of `own` for the other build.
+    /// More options of `wprof-run` for the other build.
     #[arg(
         long,
         value_name = "OPTIONS",
@@ -66,7 +66,7 @@ fn main() -> Result<ExitCode> {
     let options = Options::parse();
     ensure!((50.0..100.0).contains(&options.confidence), "--confidence takes 50 to less than 100");
     let work: Vec<Work> = WORK.into_iter().filter(|work| is_among(work.program, &options.only)).collect();
-    let this = Side::new(&beside_this_program("own")?, &options.with)?;
+    let this = Side::new(&beside_this_program("wprof-run")?, &options.with)?;
     let changes = match &options.against {
         Some(path) => options.compare(&this, &Side::new(path, &options.against_with)?, &work)?,
         None => options.beside_stored(&this, &work)?,

@@ -9,7 +9,7 @@ use wprof_bench::tables::{self, What};
 /// Describes paths and calling contexts.
 #[derive(Parser)]
 struct Options {
-    /// Which tables; all of them if none is named.
+    /// The tables; all of them if none is named.
     #[arg(value_enum)]
     what: Vec<What>,
     /// Also the downloaded programs (`bench-wasm/download.sh`).

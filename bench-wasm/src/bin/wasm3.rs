@@ -1,6 +1,6 @@
 //! `wasm3`: what exceptions, atomic instructions and garbage collection cost, beside Wasmtime.
 //!
-//! Each program in `wasm3` repeats one thing; figures are the time from `_start` to its end by round. `own` and `peer`
+//! Each program in `wasm3` repeats one thing; figures are the time from `_start` to its end by round. `wprof-run` and `peer`
 //! run them, as they run the programs of `compare`, one after the other in each round of measurements.
 
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ struct Options {
 struct Kernel {
     name: &'static str,
     text: &'static str,
-    /// What a round does.
+    /// The work of a round.
     what: &'static str,
     rounds: u32,
 }
@@ -99,7 +99,7 @@ fn measure(options: &Options, scratch: &Path) -> Result<()> {
 }
 
 fn engines(options: &Options) -> Result<Vec<Engine>> {
-    let own = beside_this_program("own")?;
+    let own = beside_this_program("wprof-run")?;
     let mut engines = Vec::new();
     if !options.alone {
         engines.push(Engine::new("Wasmtime", &beside_this_program("peer")?, &["--wasm3"]));

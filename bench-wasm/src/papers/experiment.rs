@@ -16,7 +16,7 @@ pub struct Experiment {
     pub title: &'static str,
     /// The rows of `papers.tsv` to which it belongs.
     pub rows: &'static [u32],
-    /// How the table is made.
+    /// The maker of the table.
     pub how: How,
     /// The part of the table that is plotted.
     pub plot: Plot,
@@ -26,7 +26,7 @@ pub struct Experiment {
     pub differs: &'static str,
 }
 
-/// How a table is made.
+/// A function that makes a table.
 #[derive(Clone, Copy)]
 pub enum How {
     /// Counted in runs of the programs, without a clock.

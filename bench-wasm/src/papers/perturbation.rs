@@ -1,4 +1,4 @@
-//! How far counting changes what is counted: Ammons, Ball & Larus 1997, table 2.
+//! The perturbation of metrics by counting: Ammons, Ball & Larus 1997, table 2.
 
 use anyhow::{Context, Result};
 use wprof::profiler::{CacheShape, DataCache, MetricView, Profile, TraceStep};

@@ -19,7 +19,7 @@ pub struct Row {
     pub status: String,
     /// The missing part, if anything is missing.
     pub lacking: String,
-    /// What shows that it works: a file, or a test in it after `::`.
+    /// The evidence that it works: a file, or a test in it after `::`.
     pub evidence: String,
 }
 

@@ -1,4 +1,4 @@
-//! What the size, the ways and the index of the hot path table matter for paths by their executions, by their misses in
+//! The effect of the size, the ways and the index of the hot path table on paths by their executions, by their misses in
 //! a cache and by their mispredicted branches: Vaswani 2007, section 5.5.2 and figure 5.7.
 //!
 //! The design is that of Plackett & Burman (*The design of optimum multifactorial experiments*, Biometrika 1946) for
@@ -100,7 +100,7 @@ impl Measured {
     fn overlap(&self, [entries, ways, index]: Levels, amount: usize) -> f64 {
         let shape = (ENTRIES[usize::from(entries)], WAYS[usize::from(ways)]);
         let paths = self.executed.iter().flat_map(|(item, amounts)| {
-            // What is measured along a path of several names counts as the first one's, executions as each one's.
+            // Metrics of a path with several names count as the first one's, executions as each one's.
             let names = self.names[*item as usize].iter().enumerate();
             names.map(move |(at, &name)| (name, if at == 0 || amount == 0 { amounts[amount] } else { 0 }))
         });

@@ -14,11 +14,11 @@ use crate::runner::{BURSTS, Measured, parse_times};
 /// A build with a configuration.
 #[derive(Clone, Debug)]
 pub struct Side {
-    /// Its program `own`.
+    /// Its program `wprof-run`.
     pub runner: PathBuf,
-    /// Additional options of `own`, as words.
+    /// Additional options of `wprof-run`, as words.
     pub options: Vec<String>,
-    /// The output of `own run --help`: an earlier build may lack some options.
+    /// The output of `wprof-run run --help`: an earlier build may lack some options.
     help: String,
 }
 
@@ -32,7 +32,7 @@ pub enum Counting {
 }
 
 impl Side {
-    /// Creates a side from its program `own`, or from a checkout, which is built; `options` are separated by blanks.
+    /// Creates a side from its program `wprof-run`, or from a checkout, which is built; `options` are separated by blanks.
     ///
     /// # Errors
     /// Returns an error if there is no such build.
@@ -42,7 +42,7 @@ impl Side {
         let runner = runner.canonicalize().with_context(|| format!("there is no {}", runner.display()))?;
         let help = Command::new(&runner).args(["run", "--help"]).output();
         let help = help.with_context(|| format!("cannot run {}", runner.display()))?;
-        ensure!(help.status.success(), "{} is not the runner `own`", runner.display());
+        ensure!(help.status.success(), "{} is not the runner `wprof-run`", runner.display());
         let help = String::from_utf8_lossy(&help.stdout).into_owned();
         Ok(Side { runner, options: options.split_whitespace().map(str::to_owned).collect(), help })
     }
@@ -60,13 +60,15 @@ impl Side {
     }
 }
 
-/// Builds the runner of a checkout.
+/// Builds the runner of a checkout. Older checkouts call it `own`.
 fn built_in(checkout: &Path) -> Result<PathBuf> {
+    let is_older = checkout.join("bench-wasm/src/bin/own.rs").exists();
+    let runner = if is_older { "own" } else { "wprof-run" };
     let mut command = Command::new("cargo");
-    command.args(["build", "--release", "--locked", "-p", "wprof-bench", "--bin", "own"]);
+    command.args(["build", "--release", "--locked", "-p", "wprof-bench", "--bin", runner]);
     let status = command.current_dir(checkout).status().context("cannot run cargo")?;
     ensure!(status.success(), "{} cannot be built", checkout.display());
-    Ok(checkout.join("target/release/own"))
+    Ok(checkout.join("target/release").join(runner))
 }
 
 /// Options for deterministic runs: bursts are short, so that short runs have enough of them to reoptimize hot

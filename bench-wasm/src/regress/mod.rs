@@ -2,7 +2,7 @@
 //!
 //! Input: two *sides*, each a runner with options, or one side and the committed baseline. Output: figures that differ
 //! beyond noise. Both use one comparison: the figures of a baseline are a sample of one round. Counts come from
-//! deterministic runs (`own run --deterministic`), which go through the same versions each time, so that they do not
+//! deterministic runs (`wprof-run run --deterministic`), which go through the same versions each time, so that they do not
 //! depend on time. Times come from rounds in which both sides run one after the other, alternately first.
 
 pub mod callgrind;

@@ -24,18 +24,18 @@ pub enum What {
     Contexts,
     /// How misses of a simulated data cache are spread over paths and functions: dense, sparse and cold ones.
     Hot,
-    /// How many paths go through a block of a hot path.
+    /// Count the paths through each block of a hot path.
     Blocks,
     /// How compactly the paths that ran are numbered among themselves, beside their numbers among all, and how many bits
     /// they take.
     Delta,
-    /// How much machine code each kind of profile takes.
+    /// Measure the machine code of each kind of profile.
     Code,
-    /// How long compiling takes, by where counters are.
+    /// Time compilation, by the placement of counters.
     Compile,
-    /// What measuring cycles takes, and how much of that the readings of the counter take by themselves.
+    /// Time the measuring of cycles, and the readings of the counter by themselves.
     Readings,
-    /// Which share of the instructions the hottest paths have, and short ones.
+    /// Compute the shares of instructions on the hottest paths and on short ones.
     Distribution,
 }
 

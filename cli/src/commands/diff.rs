@@ -75,7 +75,7 @@ pub fn execute(args: &DiffArgs, color: ColorChoice) -> Result<ExitCode> {
         let mut page = Page::new(screen(io::stdout(), color));
         // Only paths are named with its help.
         let has_paths = before.functions.iter().any(|function| function.paths().is_some());
-        let module = has_paths.then(|| modules::beside(&before, &args.before)).flatten();
+        let module = has_paths.then(|| modules::find_next_to(&before, &args.before)).flatten();
         diff::changes(&mut page, &comparison, (&View::new(&before, module.as_ref()), &after), args.top);
         output::print(&page.into_text())?;
     }

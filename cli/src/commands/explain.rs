@@ -32,7 +32,7 @@ enum Stage {
     Decisions,
 }
 
-/// How much is done for the code that is shown.
+/// The tier of the code that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ShownTier {
     /// The code that compiles fastest and runs first

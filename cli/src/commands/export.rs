@@ -169,10 +169,7 @@ fn check_lines(exported: &Export, module: &Module, path: &Path) -> Result<()> {
         path.display(),
         modules::missing_debug_info(module).unwrap_or_else(|| "build it with debug information".to_owned())
     );
-    ensure!(
-        exported.has_own_files(),
-        "all source files belong to libraries: give your own with --mine GLOB"
-    );
+    ensure!(exported.has_own_files(), "all source files belong to libraries: give your own with --mine GLOB");
     Ok(())
 }
 

@@ -58,7 +58,10 @@ pub fn execute(args: &ImportArgs) -> Result<()> {
     let text = fs::read(&args.cpuprofile).with_context(|| format!("cannot read {shown}"))?;
     let sampled =
         samples::read(&text).map_err(|error| anyhow!("{shown}: not a file of V8's profiler: {error}"))?;
-    ensure!(!sampled.is_empty(), "{shown}: the trace has no samples of V8: record it with JavaScript samples");
+    ensure!(
+        !sampled.is_empty(),
+        "{shown}: the trace has no samples of V8: record it with JavaScript samples"
+    );
     let bytes = binary(&args.module)?;
     let failed = |path: &Path, error| anyhow!("{}: {error}", path.display());
     let source = Source::new(&bytes).map_err(|error| failed(&args.module, error))?;

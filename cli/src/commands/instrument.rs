@@ -10,18 +10,18 @@ use wprof::{Collect, EventModel, Module};
 use wprof_instrument::{Collected, Error, EventKind, Options, Source, bulk_operations, javascript};
 use wprof_profiler::Profile;
 
-use super::run::collect::wanted::{Wanted, What, wanted};
+use super::run::collect::wanted::{CollectValue, What, wanted};
 use crate::help;
 use crate::{modules, output, progress, sizes};
 
-/// How a module is rewritten.
+/// The options for rewriting a module.
 #[derive(Clone, Debug, Args)]
 pub struct RewriteArgs {
     /// Count edges, paths, blocks, cct, flow, or events=KIND,…; separate several with commas
     ///
     /// They mean the same as in `wprof run --exact --collect`. Give only one of edges, paths and blocks.
     #[arg(long, value_parser = asked, value_name = "WHAT", default_value = "edges", help_heading = help::PROFILE)]
-    collect: Asked,
+    collect: Selection,
     /// Record the sequence of all blocks that run instead of counting, for short runs
     ///
     /// The trace is the one that `wprof trace record` writes. It stays in the module's memory until `wprof collect`
@@ -80,9 +80,9 @@ impl Earlier {
     }
 }
 
-/// What is counted.
+/// The counts that an option asks for.
 #[derive(Clone, Debug)]
-struct Asked {
+struct Selection {
     text: String,
     collected: Collected,
     contexts: bool,
@@ -90,7 +90,7 @@ struct Asked {
 }
 
 /// Parses the names in a value of `--collect`.
-fn known(text: &str) -> Result<Wanted, String> {
+fn known(text: &str) -> Result<CollectValue, String> {
     match wanted(text) {
         // The list of `wprof run` has more than a rewritten module counts.
         Err(_) if !text.contains("events=") => Err(KINDS.to_owned()),
@@ -98,11 +98,11 @@ fn known(text: &str) -> Result<Wanted, String> {
     }
 }
 
-/// What a rewritten module counts, for error messages.
+/// The kinds of counts of a rewritten module, for error messages.
 const KINDS: &str = "a rewritten module counts edges, paths, blocks, cct, flow and events=KIND,…";
 
 /// Parses the value of `--collect`.
-fn asked(text: &str) -> Result<Asked, String> {
+fn asked(text: &str) -> Result<Selection, String> {
     let mut code: Vec<Collected> = Vec::new();
     let (mut contexts, mut events) = (false, Vec::new());
     for what in known(text)?.0 {
@@ -130,7 +130,7 @@ fn asked(text: &str) -> Result<Asked, String> {
         _ => return Err("edges, paths and blocks cannot be counted together: give one of them".to_owned()),
     };
     let contexts = contexts || collected == Collected::Flow;
-    Ok(Asked { text: text.to_owned(), collected, contexts, events })
+    Ok(Selection { text: text.to_owned(), collected, contexts, events })
 }
 
 /// Converts a kind of events.
@@ -221,7 +221,7 @@ Examples:
   wprof instrument --js dist/wprof.js            what hands the counters over in a page or in Node
   wprof collect -- node app.js                   or all of it in one command";
 
-/// Where counters are.
+/// The placement of counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Plan {
     /// In the fewest places, where they run least often

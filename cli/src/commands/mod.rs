@@ -36,7 +36,7 @@ use wprof_profiler::{FileError, Profile, ReadLimits};
 use crate::progress;
 use crate::screen::ColorChoice;
 
-/// What to do.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a program and profile it

@@ -1,4 +1,4 @@
-//! `wprof passes`: lists what the compiler does beyond plain Cranelift.
+//! `wprof passes`: lists the passes that wprof adds to Cranelift.
 
 use std::io;
 
@@ -35,7 +35,7 @@ pub fn execute(args: &PassesArgs) -> Result<()> {
         let mut column = begin;
         for word in pass.about().split(' ') {
             let length = word.chars().count();
-            // What does not fit goes on below.
+            // The rest continues on the next line.
             if column > begin && column + 1 + length > width {
                 text += &format!("\n{}", " ".repeat(begin));
                 column = begin;

@@ -25,10 +25,10 @@ Examples:
   wprof report f.wprof --callers malloc    who calls it
   wprof report f.wprof --html f.html       everything, for a browser";
 
-/// What functions are sorted by.
+/// The order of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SortBy {
-    // Of the processor, in the function itself.
+    // Processor time in the function itself.
     Time,
     // Executed in the function itself.
     Instructions,

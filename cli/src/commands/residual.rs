@@ -16,7 +16,7 @@ use wprof_report::residual;
 
 use super::merge;
 use super::run::across::{Across, MAX_DEPTH};
-use super::run::{Counted, Kept, Outcome, ProgramArgs, complete, ending, program};
+use super::run::{Measurements, Outcome, ProgramArgs, RunSettings, complete, ending, program};
 use crate::help;
 use crate::modules::ModuleOption;
 use crate::screen::{ColorChoice, screen};
@@ -147,7 +147,7 @@ fn run_across_calls(
     let interesting = across.interesting(&graphs).filter(|_| args.field);
     let interesting = interesting.map(|paths| Interesting { counted: false, ..paths });
     let profiling = ProfilingConfig::Exact(Collect::Paths);
-    let counted = Counted { profiling, interesting, ..Counted::default() };
+    let counted = Measurements { profiling, interesting, ..Measurements::default() };
     let engine = Engine::new(&config(&args.program, &counted)).map_err(modules::failure)?;
     let module = modules::load(&modules::plain_engine()?, path)?;
     check_tests(&module, tests, path)?;
@@ -184,7 +184,7 @@ fn of_profile(args: &ResidualArgs, tests: &Profile, path: &Path, color: ColorCho
 fn of_program(args: &ResidualArgs, tests: Arc<Profile>, color: ColorChoice) -> Result<ExitCode> {
     let interesting = args.field.then(|| Interesting::uncounted(tests.clone()));
     let profiling = ProfilingConfig::Exact(Collect::Paths);
-    let counted = Counted { profiling, interesting, ..Counted::default() };
+    let counted = Measurements { profiling, interesting, ..Measurements::default() };
     let engine = Engine::new(&config(&args.program, &counted)).map_err(modules::failure)?;
     let module = modules::load(&engine, args.program.module())?;
     check_tests(&module, &tests, args.program.module())?;
@@ -206,7 +206,7 @@ fn ended(outcome: &Outcome, code: ExitCode) -> Result<ExitCode> {
     }
 }
 
-fn config(program: &ProgramArgs, counted: &Counted) -> Config {
+fn config(program: &ProgramArgs, counted: &Measurements) -> Config {
     let mut config = Config::new();
     counted.configure(program.configure(&mut config));
     if let Some(folder) = Config::default_code_cache() {
@@ -215,8 +215,8 @@ fn config(program: &ProgramArgs, counted: &Counted) -> Config {
     config
 }
 
-fn run(args: &ProgramArgs, module: &Module, counted: &Counted) -> Result<(Outcome, Profile)> {
-    let mut outcome = program::run(args, module, Kept::profile(counted))?;
+fn run(args: &ProgramArgs, module: &Module, counted: &Measurements) -> Result<(Outcome, Profile)> {
+    let mut outcome = program::run(args, module, RunSettings::profile(counted))?;
     ending::report(&outcome, counted);
     let profile = outcome.profile.take();
     let mut profile = profile.ok_or_else(|| anyhow!("there is no profile: the program ended too early"))?;

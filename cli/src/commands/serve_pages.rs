@@ -61,10 +61,7 @@ pub fn execute(args: &ServePagesArgs, color: ColorChoice) -> Result<()> {
         args.output.is_some() || !args.quiet,
         "nothing would read the counts: give -o FILE, or leave out --quiet"
     );
-    ensure!(
-        !args.rewrite.is_trace() || args.output.is_some(),
-        "a trace needs a file: give -o FILE.wtrace"
-    );
+    ensure!(!args.rewrite.is_trace() || args.output.is_some(), "a trace needs a file: give -o FILE.wtrace");
     let (listener, address) = connections::listen(args.address, "give a free one with --addr ADDRESS:PORT")?;
     let site = Arc::new(Site::new(&args.folder, address, args.rewrite.clone(), EVERY)?);
     let stop = connections::interruption()?;

@@ -1,12 +1,12 @@
 //! The layout of the texts behind the options of `--help`: paragraphs, tables and examples.
 //!
 //! Input: a text as the commands have it, whose tables and examples are lines with an indent. Output: the same for a
-//! number of columns: what does not fit in a line of a table goes on below its column, not below its name. Clap alone
+//! number of columns: a line of a table that does not fit continues below its column, not below its name. Clap alone
 //! would wrap it as if it were a paragraph.
 
 use clap::Command;
 
-/// The indent, relative to its line, of what goes on in the next one.
+/// The indent of a continuation line, relative to its line.
 const HANGING: usize = 4;
 
 /// The number of columns of help that is not written to a terminal, and the largest that is used.
@@ -54,7 +54,7 @@ impl Line {
         Self { indent, first: first.to_owned(), second }
     }
 
-    /// Takes a line that goes on where this one ends; reports whether it does.
+    /// Joins the next line if it continues this one; reports whether it does.
     fn takes(&mut self, next: &Line) -> bool {
         let goes_on = match &self.second {
             Some((column, _)) => next.indent == *column,

@@ -118,7 +118,7 @@ fn held_where_asked(value: Val, ty: &Type, name: &str) -> Result<Val> {
 struct Reader<'t> {
     text: &'t str,
     rest: &'t str,
-    /// What `$name` stands for.
+    /// Returns the value of `$name`.
     named: Option<&'t Named>,
 }
 
@@ -129,8 +129,7 @@ impl<'t> Reader<'t> {
         {
             let name = self.word();
             let value = named.get(name).cloned();
-            let value =
-                value.with_context(|| format!("no earlier call named its result `{name}`"))?;
+            let value = value.with_context(|| format!("no earlier call named its result `{name}`"))?;
             return held_where_asked(value, ty, name);
         }
         Ok(match ty.kind() {

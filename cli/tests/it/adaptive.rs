@@ -77,7 +77,10 @@ fn a_program_that_ends_before_a_burst_has_nothing_to_show_and_says_so() {
     assert!(report.contains("none of them was in a burst") && report.contains("--exact"), "{report}");
     assert_eq!(json(&folder.path("a.wprof"))["bursts"], 0);
     let error = wprof(&["annotate", &folder.path("a.wprof"), "main"]).failed();
-    assert!(error.contains("no burst saw the function") && error.contains("no function is called `main`"), "{error}");
+    assert!(
+        error.contains("no burst saw the function") && error.contains("no function is called `main`"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn the_plan_shows_what_is_traced_and_why() {
 #[test]
 fn the_plan_shows_where_the_budget_is_checked() {
     let text = explain(&Folder::new(), &["--budget", "instructions=100"]);
-    assert!(text.contains("\nbudget: of instructions, checked where it says so\n"), "{text}");
+    assert!(text.contains("\nbudget: instructions, checked where noted\n"), "{text}");
     let checked = text.lines().filter(|line| line.starts_with('b') && line.ends_with("  budget check"));
     assert_eq!(checked.count(), 2, "the entry and the loop: {text}");
     assert!(text.lines().any(|line| line.contains("call at ") && line.ends_with("budget check")), "{text}");

@@ -17,10 +17,7 @@ const IDLE: [(&str, &str); 16] = [
     ("run --collect cct --weights GOOD M", "add --collect edges, or leave out --weights"),
     ("run --eager --conservative M", "cannot be used with"),
     ("run --conservative --prefetch M", "cannot be used with"),
-    (
-        "compile --exact --profile-use GOOD -o OUT M",
-        "--profile-use controls optimization by a profile",
-    ),
+    ("compile --exact --profile-use GOOD -o OUT M", "--profile-use controls optimization by a profile"),
     ("report GOOD --json --top 3", "cannot be used with"),
     ("report GOOD --html OUT --top 3", "cannot be used with"),
     ("diff GOOD GOOD --json --top 3", "cannot be used with"),

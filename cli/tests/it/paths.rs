@@ -85,7 +85,7 @@ fn a_path_is_shown_as_the_lines_that_it_runs() {
     let expected = [
         "4 times, 40.0% of the function's paths",
         "12 instructions, 48 in all, 47.5% of the function's",
-        "begins at b1, after an earlier path; goes on at b1 with another path",
+        "begins at b1, after an earlier path; continues at b1 with another path",
         "rarest branch: b1 taken, 50.0% of 10 times",
         "b1 local.get $n",
         "└ taken → b2 50.0%",

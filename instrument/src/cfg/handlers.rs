@@ -20,7 +20,7 @@ pub(super) struct Handler {
     clause: Clause,
 }
 
-/// What a construct does with the exceptions of its body.
+/// The handling of exceptions by a construct around its body.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Handlers {
     /// The handlers of the construct, in the order in which they are tried.

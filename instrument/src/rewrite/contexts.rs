@@ -57,7 +57,7 @@ impl<'a> Writer<'a, '_> {
         }
     }
 
-    /// Copies a call; if contexts are counted, with what it needs before and behind.
+    /// Copies a call; if contexts are counted, with the code before and behind it that they need.
     pub(super) fn copy_call(&mut self, op: &Operator<'a>, bytes: (u32, u32)) -> Result<(), Error> {
         let Some(records) = self.input.layout.records else { return self.copy(op, bytes) };
         let slot = self.input.plan.slots(&records) + SLOT_BYTES * self.next_slot;

@@ -136,7 +136,7 @@ impl<'a> Writer<'a, '_> {
         }
     }
 
-    /// Leaves what the edge of a tail call writes to the callee, which is named before.
+    /// Leaves the bits of a tail call's edge to the callee, which is named before.
     fn leave_tail(&mut self, block: u32) {
         let edge = self.places.edge_at(block, 0, Place::Before);
         let probe = edge.and_then(|edge| self.places.probes(edge).first().copied());

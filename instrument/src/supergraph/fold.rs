@@ -15,7 +15,7 @@ use super::parts::{Frames, Part};
 use crate::Error;
 use crate::cfg::Cfg;
 
-/// What happened in an original function.
+/// The counts of an original function.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
     /// Counts by edge.
@@ -36,7 +36,7 @@ pub struct Graph<'a> {
     pub begins: [(u32, u32); 2],
 }
 
-/// Where a frame of the machine stopped.
+/// The place where a frame of the machine stopped.
 struct Stop {
     /// The innermost frame, its block, and the offset in the original module.
     frame: u32,

@@ -1,4 +1,4 @@
-//! Which calls are inlined.
+//! The choice of the calls that are inlined.
 //!
 //! Input: a module, how many calls may be inlined into one another, and a profile of what ran, or none. Output: the
 //! marked calls of each function: of those that ran, the ones closest to the function first, as long as there is room.
@@ -22,11 +22,11 @@ const MAX_CALLS: usize = 256;
 const MAX_GROWTH: usize = 32 << 10;
 /// The maximum number of locals of a function.
 const MAX_LOCALS: u32 = 2_000;
-/// How many times as long as the module's code all inlined code may be, and how much it may always be.
+/// The limit of all inlined code, as a multiple of the module's code, and the length that is always allowed.
 const GROWTH_OF_MODULE: usize = 4;
 const ROOM: usize = 1 << 20;
 
-/// What decides whether calls in a function, or of it, are inlined.
+/// The properties of a function that decide whether calls in it, or of it, are inlined.
 struct Facts {
     /// Its calls that may be inlined, with their blocks.
     calls: Vec<MarkedCall>,
@@ -43,7 +43,7 @@ pub struct Candidates<'a> {
     facts: Vec<Facts>,
     /// The profile of what ran, if only that is marked.
     ran: Option<&'a Profile>,
-    /// How much more code may be inlined.
+    /// The length of code that may still be inlined.
     room: usize,
 }
 

@@ -161,7 +161,7 @@ pub fn make(layout: &Layout) -> Function {
     })
 }
 
-/// Returns the function's record beyond the limit, if there is one, or goes on to make it.
+/// Returns the function's record beyond the limit, if there is one, or else makes it.
 fn share(code: &mut Code<'_, '_>, (slot, func): (u32, u32), record: u32) {
     let count = code.at(16, 3);
     // No further context gets a record.

@@ -1,4 +1,4 @@
-//! Functions that write a trace: the bits, and notes of what the bits do not show.
+//! Functions that write a trace: the bits, and notes of events that the bits do not show.
 //!
 //! Bits fill a word in the head of the region; full words follow one another from the beginning of the trace's memory.
 //! *Notes* fill that memory from its end: of frames that an exception, a trap or an exit has left behind, with all
@@ -58,7 +58,7 @@ impl Code<'_, '_> {
         self.emit(0, 1);
     }
 
-    /// Appends what the edge of a tail call writes behind its callee.
+    /// Appends the bits of a tail call's edge behind its callee.
     fn emit_tail(&mut self) {
         self.wide(TAIL_VALUE);
         self.number(TAIL_BITS);
@@ -324,7 +324,7 @@ fn from_host(code: &mut Code<'_, '_>, top: u32) {
 pub fn back(layout: &Layout) -> Function {
     const PLACE: u32 = 0;
     function(layout, &[], |code| {
-        // A tail call through a table of which nobody knows who was called.
+        // A tail call through a table with an unknown callee.
         code.get(Global::Slot);
         code.sink.i32_const(via::TAIL as i32).i32_eq().if_(BlockType::Empty);
         code.emit_host_callee();
@@ -354,7 +354,7 @@ pub fn caught(layout: &Layout) -> Function {
     const PLACE: u32 = 0;
     function(layout, &[], |code| {
         code.settle();
-        // A call of which nobody knows who was called.
+        // A call with an unknown callee.
         code.get(Global::Height);
         code.sink.local_get(PLACE).i32_eq().if_(BlockType::Empty);
         code.get(Global::Slot);

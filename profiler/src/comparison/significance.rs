@@ -13,7 +13,7 @@
 
 use crate::{FigureKind, FunctionProfile, HotPath, Profile};
 
-/// How many standard errors a change must exceed: in a normal distribution 5% lie beyond, both tails together.
+/// The number of standard errors that a change must exceed: in a normal distribution 5% lie beyond, both tails together.
 const STANDARD_ERRORS: f64 = 1.96;
 
 /// The sample that the figures of a profile are drawn from. Exact profiles have none.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Change, Comparison};
 use crate::{Callee, Interval, TimeProfile, Timed};
 
-/// How many standard errors a change must exceed: in a normal distribution 5% lie beyond, both tails together.
+/// The number of standard errors that a change must exceed: in a normal distribution 5% lie beyond, both tails together.
 const STANDARD_ERRORS: f64 = 1.96;
 
 /// The time in one routine without its callees, in nanoseconds.

@@ -26,7 +26,7 @@ pub struct ContextLog {
     pub has_paths: bool,
     /// Whether the call sites of each caller are merged: see [`ContextTree::merges_sites`].
     pub merges_sites: bool,
-    /// How the figures were obtained.
+    /// The kind of the figures: exact, sampled, or other.
     pub kind: FigureKind,
 }
 

@@ -38,7 +38,7 @@ type Place = (u32, u32, u32);
 
 /// The known calls at one place.
 #[derive(Clone, Copy, Default)]
-struct Found {
+struct PlaceCalls {
     /// Calls that lead to records without back edges to them.
     plain: u64,
     /// Calls from above that lead to records with back edges to them.
@@ -57,9 +57,9 @@ struct Sum {
     open: Vec<Place>,
 }
 
-/// The two sums that a place is part of: the callee's and the call site's.
+/// The key of a sum: a place is part of the sum of its callee and of that of its call site.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Of {
+enum SumKey {
     Callee(u32),
     Site(u32, u32),
 }
@@ -77,7 +77,7 @@ impl ContextTree {
         for (&(.., callee), found) in &places {
             is_known[callee as usize] &= !found.is_open || found.answer.is_some();
         }
-        let edge = |(&(caller, site, callee), found): (&Place, &Found)| {
+        let edge = |(&(caller, site, callee), found): (&Place, &PlaceCalls)| {
             let told = found.answer.filter(|_| is_known[callee as usize]);
             let calls = found.plain.saturating_add(told.unwrap_or(found.mixed));
             CallEdge { caller, site, callee, calls, is_whole: told.is_some() || !found.is_recursive }
@@ -86,8 +86,8 @@ impl ContextTree {
     }
 
     /// Collects the places at which calls were made.
-    fn places(&self) -> BTreeMap<Place, Found> {
-        let mut places: BTreeMap<Place, Found> = BTreeMap::new();
+    fn places(&self) -> BTreeMap<Place, PlaceCalls> {
+        let mut places: BTreeMap<Place, PlaceCalls> = BTreeMap::new();
         let is_recursive = self.recursive();
         let routine = |record: u32| self.records[record as usize].routine;
         for (record, is_recursive) in self.records.iter().zip(&is_recursive).skip(1) {
@@ -117,16 +117,16 @@ impl ContextTree {
 
 /// Sets up the sums; returns `None` if a site was executed less often than its known calls.
 fn sums(
-    places: &BTreeMap<Place, Found>,
+    places: &BTreeMap<Place, PlaceCalls>,
     executed: impl Fn(u32, u32) -> Option<u64>,
-) -> Option<HashMap<Of, Sum>> {
-    let mut sums: HashMap<Of, Sum> = HashMap::new();
+) -> Option<HashMap<SumKey, Sum>> {
+    let mut sums: HashMap<SumKey, Sum> = HashMap::new();
     for (&place, found) in places.iter().filter(|(_, found)| found.is_open) {
         let (caller, site, callee) = place;
-        let of_callee = sums.entry(Of::Callee(callee)).or_default();
+        let of_callee = sums.entry(SumKey::Callee(callee)).or_default();
         of_callee.left = of_callee.left.saturating_add(found.mixed);
         of_callee.open.push(place);
-        if let Entry::Vacant(of_site) = sums.entry(Of::Site(caller, site))
+        if let Entry::Vacant(of_site) = sums.entry(SumKey::Site(caller, site))
             && let Some(executed) = executed(caller, site)
         {
             let here = || places.range((caller, site, 0)..=(caller, site, u32::MAX));
@@ -139,14 +139,15 @@ fn sums(
 }
 
 /// Solves for the unknowns that the sums determine; returns `None` if the sums contradict each other.
-fn solve(places: &mut BTreeMap<Place, Found>, mut sums: HashMap<Of, Sum>) -> Option<()> {
-    let mut ready: Vec<Of> = sums.iter().filter(|(_, sum)| sum.open.len() == 1).map(|(&of, _)| of).collect();
+fn solve(places: &mut BTreeMap<Place, PlaceCalls>, mut sums: HashMap<SumKey, Sum>) -> Option<()> {
+    let mut ready: Vec<SumKey> =
+        sums.iter().filter(|(_, sum)| sum.open.len() == 1).map(|(&of, _)| of).collect();
     while let Some(of) = ready.pop() {
         let sum = &sums[&of];
         let &[place] = &sum.open[..] else { continue };
         let (calls, (caller, site, callee)) = (sum.left, place);
         places.get_mut(&place)?.answer = Some(calls);
-        for of in [Of::Callee(callee), Of::Site(caller, site)] {
+        for of in [SumKey::Callee(callee), SumKey::Site(caller, site)] {
             let Some(sum) = sums.get_mut(&of) else { continue };
             sum.left = sum.left.checked_sub(calls)?;
             sum.open.retain(|other| *other != place);

@@ -12,7 +12,7 @@ use crate::BlockId;
 pub struct PathCount {
     /// Number of the path.
     pub id: u64,
-    /// How often the path ran.
+    /// The number of times the path ran.
     pub count: u64,
     /// Figures measured along the path, one per metric of the profile. Stored separately.
     #[serde(skip)]
@@ -22,7 +22,7 @@ pub struct PathCount {
 /// Frames that ended within a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct UnfinishedPath {
-    /// Where the frames ended, and how many.
+    /// The place where frames ended, and their number.
     pub exit: UnfinishedExit,
     /// Path sum of the prefix that led there.
     pub prefix: u64,

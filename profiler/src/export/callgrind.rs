@@ -34,7 +34,7 @@ pub fn write_callgrind(profile: &Profile, code: &CodeMap, mut out: impl Write) -
     let costs = Costs { has_time: time.is_some() };
     writeln!(out, "positions: instr line\n{}", costs.events())?;
     let all = time.map_or(0, |time| time.total().time_ns);
-    writeln!(out, "summary: {}\n", costs.of(all, profile.ops(), profile.calls()))?;
+    writeln!(out, "summary: {}\n", costs.value(all, profile.ops(), profile.calls()))?;
     let calls = match &profile.contexts {
         Some(tree) => calls_by_caller(profile, code, tree),
         None => {
@@ -74,7 +74,7 @@ impl Costs {
         }
     }
 
-    fn of(self, time_ns: u64, ops: u64, calls: u64) -> String {
+    fn value(self, time_ns: u64, ops: u64, calls: u64) -> String {
         if self.has_time { format!("{time_ns} {ops} {calls}") } else { format!("{ops} {calls}") }
     }
 }
@@ -118,7 +118,7 @@ fn write_function(
     let (file, name) = of_function(&Frame::of_function(function, code), names);
     writeln!(out, "fl={file}\nfn={name}")?;
     let (start, first_line) = (function.code.start, own.map_or(0, |own| own.line));
-    writeln!(out, "{start:#x} {first_line} {}", costs.of(0, 0, function.calls()))?;
+    writeln!(out, "{start:#x} {first_line} {}", costs.value(0, 0, function.calls()))?;
     let mut file = own.map(|own| own.file);
     for row in executions(function, code).into_iter().filter(|row| row.ops > 0) {
         let line = code.line_at(row.offset);
@@ -215,7 +215,7 @@ fn write_call(
     let line = code.line_at(call.site).map_or(0, |SourceLine { line, .. }| line);
     writeln!(out, "cfi={file}\ncfn={name}\ncalls={} {start:#x} {first_line}", call.calls)?;
     let [ops, calls] = call.inclusive;
-    writeln!(out, "{:#x} {line} {}", call.site, costs.of(time_ns, ops, calls))
+    writeln!(out, "{:#x} {line} {}", call.site, costs.value(time_ns, ops, calls))
 }
 
 /// Writes what was sampled in a function.
@@ -233,7 +233,7 @@ fn write_time(
             writeln!(out, "fi={}", names.shown(&at.file))?;
             file = &at.file;
         }
-        writeln!(out, "{:#x} {} {}", at.offset, at.line, costs.of(time_ns, 0, 0))?;
+        writeln!(out, "{:#x} {} {}", at.offset, at.line, costs.value(time_ns, 0, 0))?;
     }
     for ((at, (callee_file, callee)), &time_ns) in &sampled.calls {
         if at.file != *file {
@@ -241,7 +241,7 @@ fn write_time(
             file = &at.file;
         }
         writeln!(out, "cfi={}\ncfn={}\ncalls=1 0x0 0", names.shown(callee_file), names.shown(callee))?;
-        writeln!(out, "{:#x} {} {}", at.offset, at.line, costs.of(time_ns, 0, 0))?;
+        writeln!(out, "{:#x} {} {}", at.offset, at.line, costs.value(time_ns, 0, 0))?;
     }
     writeln!(out)
 }

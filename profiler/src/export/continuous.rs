@@ -32,7 +32,7 @@ pub struct ProfileExporter {
     profiles: BTreeMap<(Origin, [u8; 32]), Profile>,
     most: usize,
     dropped: u64,
-    /// When the exporter was created, or what it held was taken.
+    /// The time when the exporter was created, or when its profiles were last taken.
     since: SystemTime,
 }
 

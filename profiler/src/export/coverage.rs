@@ -36,7 +36,7 @@ pub struct FileCoverage {
 /// One branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BranchCoverage {
-    /// How often each way was taken.
+    /// The number of times each way was taken.
     pub ways: Vec<u64>,
 }
 

@@ -47,7 +47,7 @@ pub fn write_csv(profile: &Profile, code: &CodeMap, mut out: impl Write) -> io::
     Ok(())
 }
 
-/// What has a row of its own.
+/// The item of a row.
 #[derive(PartialEq, Eq, Hash)]
 enum Key<'a> {
     Function(u32),

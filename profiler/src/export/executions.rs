@@ -12,7 +12,7 @@ use crate::{BlockId, FunctionProfile};
 pub struct Execution {
     /// Code offset.
     pub offset: u32,
-    /// How often control reached the offset.
+    /// The number of times control reached the offset.
     pub count: u64,
     /// Instructions executed: equal to `count`, except for whole blocks.
     pub ops: u64,

@@ -215,7 +215,7 @@ impl Samples {
 
 /// The stacks of one thread, or of a program that does not tell threads apart.
 pub(super) struct Part {
-    /// What is shown for the part.
+    /// The text for the part.
     pub(super) title: String,
     /// The thread's name.
     pub(super) thread: Option<String>,

@@ -99,7 +99,7 @@ pub(super) fn graph_row(graph: &Supergraph) -> GraphRow<'_> {
     (FunctionRow::new(&graph.function), paths, Cow::Borrowed(&graph.pieces))
 }
 
-/// Puts together what the section `SUPR` holds.
+/// Assembles the contents of the section `SUPR`.
 pub(super) fn supergraphs((graphs, rows): (Supergraphs, Vec<GraphRow<'_>>)) -> Supergraphs {
     let graph = |(function, paths, pieces): GraphRow<'_>| {
         let function = match paths {

@@ -95,7 +95,7 @@ struct Section<'a> {
 /// Reader of a profile file, which holds the sections not yet taken.
 pub(super) struct Reader<'a> {
     sections: Vec<Section<'a>>,
-    /// How many bytes the whole file may unpack to, and how many of these are left.
+    /// The number of bytes that the whole file may unpack to, and the rest of it.
     allowed: u64,
     left: u64,
 }

@@ -27,7 +27,7 @@ const SELF: u32 = 1 << 31;
 /// A contiguous stretch of a rule's items.
 struct Stretch {
     items: Range<usize>,
-    /// How often the rule occurs in the sequence.
+    /// The number of times the rule occurs in the sequence.
     times: u64,
 }
 
@@ -38,7 +38,7 @@ pub struct Part<'a> {
     pub items: &'a [u32],
     /// Position of the first item among the items of all pieces.
     pub at: usize,
-    /// How often this occurrence counts; 0 if it is counted elsewhere.
+    /// The number of times this occurrence counts; 0 if it is counted elsewhere.
     pub times: u64,
 }
 

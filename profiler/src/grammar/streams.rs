@@ -21,7 +21,7 @@ use super::{Grammar, Symbol};
 pub struct Stream {
     /// The rule that expands to the stream, or of which it is a piece.
     pub rule: usize,
-    /// Which of the rule's symbols expand to the stream.
+    /// The rule's symbols that expand to the stream.
     pub symbols: Range<usize>,
     /// Number of items.
     pub length: u64,
@@ -138,7 +138,7 @@ impl Grammar {
 /// length is right, with the length.
 fn pieces(row: &[u64], lengths: &RangeInclusive<u64>) -> Vec<(Range<usize>, u64)> {
     let (mut left, most) = (row.iter().sum::<u64>(), (*lengths.end()).max(1));
-    // That of the next piece, so that the last one is not too short.
+    // The length of the next piece, so that the last one is not too short.
     let wanted = |left: u64| left.div_ceil(left.div_ceil(most).max(1)).max(*lengths.start());
     let (mut found, mut begin, mut length) = (Vec::new(), 0, 0);
     for (at, symbol) in row.iter().enumerate() {

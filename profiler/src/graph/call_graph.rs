@@ -26,7 +26,7 @@ pub struct CallGraph {
     callees: Vec<DirectCallee>,
 }
 
-/// Which checks bound a recursion.
+/// The checks that bound a recursion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// Checks at function entries: the paper's set C.

@@ -16,7 +16,7 @@ impl Intervals {
     pub(crate) fn new(parents: &[Option<u32>]) -> Self {
         let sizes = subtree_sizes(parents);
         let (mut start, mut end) = (Vec::with_capacity(parents.len()), Vec::with_capacity(parents.len()));
-        // Where the next child of each node begins; the last cell serves the roots.
+        // The position of the next child of each node; the last cell serves the roots.
         let mut next = vec![0; parents.len() + 1];
         for (node, &parent) in parents.iter().enumerate() {
             let slot = &mut next[parent.map_or(parents.len(), |parent| parent as usize)];

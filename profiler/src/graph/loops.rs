@@ -41,7 +41,7 @@ pub struct Loops {
     innermost: Vec<Option<LoopId>>,
     /// Blocks sorted by innermost loop, then in reverse postorder; blocks outside of loops are left out.
     blocks: Vec<BlockId>,
-    /// Where each loop begins in `blocks`, and one past the end.
+    /// The position in `blocks` at which each loop begins, and one past the end.
     starts: Vec<u32>,
 }
 

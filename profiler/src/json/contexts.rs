@@ -99,7 +99,7 @@ struct PathShape<'a> {
     metrics: &'a [u64],
 }
 
-/// Where frames ended, and the path sum of the prefix that led there.
+/// The blocks in which frames ended, and the path sum of the prefix that led there.
 #[derive(Serialize)]
 struct UnfinishedShape<'a> {
     block: BlockId,

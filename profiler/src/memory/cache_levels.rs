@@ -8,7 +8,7 @@
 
 use super::data_cache::{CacheShape, DataCache};
 
-/// What an access to each level of the memory takes, in picojoules.
+/// The energy of an access to each level of the memory, in picojoules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccessEnergy {
     /// For each line used.
@@ -24,7 +24,7 @@ impl AccessEnergy {
     pub const USUAL: Self = Self { first: 20, second: 100, memory: 2000 };
 }
 
-/// What accesses did.
+/// The lines that accesses used and missed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelMisses {
     /// Number of lines used.

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the garbage collector of a program did.
+/// The work of a program's garbage collector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Collector {
     /// Number of collections.
     pub collections: u64,
-    /// How long the program waited for them, in nanoseconds.
+    /// The time that the program waited for them, in nanoseconds.
     pub paused_ns: u64,
     /// The longest wait, in nanoseconds.
     pub longest_ns: u64,

@@ -33,7 +33,7 @@ pub struct DataStreams {
     pub references: u64,
     /// Number of hot streams.
     pub streams: u64,
-    /// What is in no stream, if the streams make up less than the wanted share.
+    /// The references in no stream, if the streams make up less than the wanted share.
     pub missed: Option<OutsideStreams>,
     /// Access signatures of the streams, hottest first.
     pub signatures: Vec<AccessSignature>,

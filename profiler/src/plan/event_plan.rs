@@ -44,10 +44,10 @@ use crate::graph::csr::Adjacency;
 use crate::graph::union_find::UnionFind;
 use crate::{BlockId, Cfg, CounterCost, DepthFirst, Edge, EdgeCounts, EdgeId, EdgeWeights};
 
-/// Where one kind of event is counted in one function, and how to read the count.
+/// The plan that counts one kind of event in one function, and reads the count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventPlan {
-    /// What crossing an edge adds, ascending by edge, without zeros. The closing edge stands for an amount that is
+    /// The amounts that crossing edges adds, ascending by edge, without zeros. The closing edge stands for an amount that is
     /// added at entry.
     pub increments: Vec<(EdgeId, i64)>,
     /// By real block: what to add to the counter while control is at the block's start. The corrections of outer
@@ -57,7 +57,7 @@ pub struct EventPlan {
     /// Blocks that should be exact but are not, ascending, with the query increment that is added before the call and
     /// subtracted after it.
     pub around: Vec<(BlockId, i64)>,
-    /// What leaving a block adds, over whichever edge, ascending by block. Only [`EventPlan::per_block`] uses it.
+    /// The amounts that leaving blocks adds, over any edge, ascending by block. Only [`EventPlan::per_block`] uses it.
     pub ends: Vec<(BlockId, i64)>,
 }
 

@@ -111,7 +111,7 @@ impl PathNumbering {
         &self.view
     }
 
-    /// Returns by edge of the view what it adds to a path's number; the closing edge, with 0, comes last.
+    /// Returns the amount that each edge of the view adds to a path's number; the closing edge, with 0, comes last.
     pub fn values(&self) -> &[u64] {
         &self.values
     }

@@ -14,7 +14,7 @@
 
 use crate::{BlockId, Cfg, CounterCost, EdgeCounts, EdgeId, EdgeWeights, EventTree, PathNumbering};
 
-/// Where and how the paths of one function are counted.
+/// The plan that counts the paths of one function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathPlan {
     /// The numbering of the paths.
@@ -30,7 +30,7 @@ pub struct PathPlan {
     pub(crate) told: Vec<bool>,
 }
 
-/// What crossing an edge does to the path register.
+/// The effect of crossing an edge on the path register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathStep {
     /// Does nothing.

@@ -22,7 +22,7 @@ impl PathPlan {
     /// are ignored.
     #[must_use]
     pub fn of_others(self, cfg: &Cfg, known: &[u64]) -> PathPlan {
-        let wanted = Wanted::new(&self.numbering, known);
+        let wanted = UnknownPaths::new(&self.numbering, known);
         let start = |block: BlockId, first: i64| if wanted.from(block) { first } else { 0 };
         let step = |edge: EdgeId| {
             let ends = cfg.edge(edge);
@@ -47,15 +47,15 @@ impl PathPlan {
 }
 
 /// The parts of a graph where paths must be counted.
-struct Wanted {
+struct UnknownPaths {
     /// By edge of the view: whether all paths that end with it are known.
     done: Vec<bool>,
     /// By block: whether an end that is not done is reachable from it.
     from: Vec<bool>,
 }
 
-impl Wanted {
-    fn new(numbering: &PathNumbering, known: &[u64]) -> Wanted {
+impl UnknownPaths {
+    fn new(numbering: &PathNumbering, known: &[u64]) -> UnknownPaths {
         let view = numbering.view();
         let search = DepthFirst::new(view);
         let order = search.reverse_postorder();
@@ -84,7 +84,7 @@ impl Wanted {
                 to => from[to.index()],
             });
         }
-        Wanted { done, from }
+        UnknownPaths { done, from }
     }
 
     fn is_done(&self, edge: EdgeId) -> bool {

@@ -67,7 +67,7 @@ impl PreferentialNumbering {
         Some(Self { weights, paths })
     }
 
-    /// Returns by edge of the view what it adds to a path's preferential number.
+    /// Returns the amount that each edge of the view adds to a path's preferential number.
     pub fn weights(&self) -> &[i64] {
         &self.weights
     }

@@ -21,10 +21,10 @@ use std::sync::Arc;
 use crate::limits::MAX_INTERESTING_CELLS;
 use crate::{BlockId, Cfg, EdgeWeights, PathNumbering, PathPlan, PreferentialNumbering};
 
-/// How the paths of one function are counted, interesting ones by a cell.
+/// The plan that counts the paths of one function, interesting ones by a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreferentialPlan {
-    /// What each edge does to the register, which holds both numbers.
+    /// The effect of each edge on the register, which holds both numbers.
     pub paths: PathPlan,
     /// The preferential numbers.
     pub numbering: PreferentialNumbering,

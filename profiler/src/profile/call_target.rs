@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Callee, FigureKind};
 
-/// How often an indirect call called one of its callees.
+/// The number of times an indirect call called one of its callees.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallTarget {
     /// Index of the function that makes the call.
@@ -16,7 +16,7 @@ pub struct CallTarget {
     /// Number of calls. In a sample, calls that bursts saw made: the function called counts them as its own only if it had
     /// code for bursts, and if a check at its entry was in a burst, too.
     pub count: u64,
-    /// How the count was obtained.
+    /// The kind of the count: exact, sampled, or other.
     pub kind: FigureKind,
 }
 

@@ -10,7 +10,7 @@
 use super::{FunctionProfile, HotPath, Profile};
 use crate::PathProfile;
 
-/// How a path or function relates to a metric.
+/// The relation of a path or function to a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Density {
     /// Hot, with more of the metric per instruction than the average.

@@ -17,7 +17,7 @@ pub struct EventTotal {
     pub name: String,
     /// Number of events.
     pub count: u64,
-    /// How the count was obtained.
+    /// The kind of the count: exact, sampled, or other.
     pub kind: FigureKind,
 }
 

@@ -37,7 +37,7 @@ pub struct FunctionProfile {
     pub exits: Vec<UnfinishedExit>,
     /// Counters placed in the function, and how often they were incremented.
     pub cost: CounterCost,
-    /// What was counted.
+    /// The counts.
     pub counts: FunctionCounts,
 }
 

@@ -1,4 +1,4 @@
-//! What was counted in a function: edges, blocks, or paths.
+//! The counts of a function: edges, blocks, or paths.
 //!
 //! Invariant: edge counts are there exactly if they are known. Paths determine the counts of edges, which are held
 //! beside them, since following paths takes longer than most readers need.
@@ -9,11 +9,11 @@ use crate::{BlockCounts, PathProfile};
 /// The counts of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FunctionCounts {
-    /// Of each edge, by [`EdgeId`](crate::EdgeId). Those of blocks and calls follow.
+    /// The counts of edges, by [`EdgeId`](crate::EdgeId). Counts of blocks and calls follow.
     Edges(Vec<u64>),
-    /// Of blocks and calls. Those of edges are unknown.
+    /// The counts of blocks and calls. Counts of edges are unknown.
     Blocks(BlockCounts),
-    /// Of each edge as the paths cross it, by [`EdgeId`](crate::EdgeId), and the paths.
+    /// The counts of edges as the paths cross them, by [`EdgeId`](crate::EdgeId), and the paths.
     Paths(Vec<u64>, PathProfile),
 }
 

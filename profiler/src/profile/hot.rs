@@ -18,9 +18,9 @@ pub struct LoopProfile {
     pub depth: u32,
     /// The blocks of the loop, including those of inner loops.
     pub blocks: Vec<BlockId>,
-    /// How often control entered the header from outside the loop; none if edges were not counted.
+    /// The number of times control entered the header from outside the loop; none if edges were not counted.
     pub entries: Option<u64>,
-    /// How often the header began.
+    /// The number of times the header began.
     pub iterations: u64,
     /// Instructions executed in the loop's blocks, without called functions; saturates.
     pub ops: u64,
@@ -41,7 +41,7 @@ pub struct HotBlock {
     pub function: u32,
     /// The block.
     pub block: BlockId,
-    /// How often the block began.
+    /// The number of times the block began.
     pub count: u64,
     /// Instructions executed in the block.
     pub ops: u64,

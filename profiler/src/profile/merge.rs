@@ -99,7 +99,7 @@ impl Profile {
         Ok(())
     }
 
-    /// Adds up threads by number. They have what the sum has: time and contexts only if both profiles have them.
+    /// Adds up threads by number. Like the sum, they have time and contexts only if both profiles have them.
     fn merge_threads(&mut self, other: &Self) {
         self.threads = thread::merged(&self.threads, &other.threads);
         for thread in &mut self.threads {

@@ -36,7 +36,7 @@ pub struct HotPath {
     pub function: u32,
     /// Number of the path.
     pub id: u64,
-    /// How often the path finished.
+    /// The number of times the path finished.
     pub count: u64,
     /// Instructions executed on the path; saturates.
     pub ops: u64,

@@ -38,13 +38,13 @@ pub struct Suspect {
     pub failing: u64,
     /// Number of passing runs in which the predictor ran.
     pub passing: u64,
-    /// How much likelier a run fails if the predictor ran than if its function ran.
+    /// The increase of the probability that a run fails, if the predictor ran rather than just its function.
     pub increase: f64,
     /// Harmonic mean of the increase and the sensitivity, from 0 to 1.
     pub importance: f64,
 }
 
-/// What a test adds to the tests before it.
+/// The paths that a test adds to the tests before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TestGain {
     /// Position of the test in the input.

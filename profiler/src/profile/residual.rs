@@ -38,7 +38,7 @@ pub enum ResidualError {
     NoPaths,
 }
 
-/// How a path ended.
+/// The end of a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathEnd {
     /// The path finished; its number.
@@ -52,11 +52,11 @@ pub enum PathEnd {
 pub struct UntestedPath {
     /// Index of the function in the module.
     pub function: u32,
-    /// How the path ended.
+    /// The end of the path.
     pub end: PathEnd,
     /// The edges of the path, or of its prefix if it did not finish.
     pub path: Path,
-    /// How often the path ran.
+    /// The number of times the path ran.
     pub count: u64,
     /// Instructions executed on the path; saturates.
     pub ops: u64,
@@ -64,7 +64,7 @@ pub struct UntestedPath {
     pub new_edges: Vec<EdgeId>,
 }
 
-/// What ran in the field but in no test.
+/// The paths that ran in the field but in no test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Residual {
     /// The untested paths, most frequent first; of equally frequent ones those with more instructions first.
@@ -92,7 +92,7 @@ impl Profile {
         if self.module_hash != tests.module_hash {
             return Err(ResidualError::OtherModule);
         }
-        // Where only untested paths were counted, the profile may have no functions.
+        // If only untested paths were counted, the profile may have no functions.
         let only_untested = self.functions.iter().all(|function| function.kind == FigureKind::Selected);
         if !tests.has_paths() || !self.has_paths() && !only_untested {
             return Err(ResidualError::NoPaths);

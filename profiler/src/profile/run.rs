@@ -17,7 +17,7 @@ pub struct Run {
     pub machine: String,
     /// The command line of the program.
     pub args: Vec<String>,
-    /// How the run ended.
+    /// The end of the run.
     pub ending: Ending,
     /// Duration in nanoseconds of real time.
     pub wall_ns: Option<u64>,
@@ -40,7 +40,7 @@ impl Run {
     }
 }
 
-/// How a run ended.
+/// The end of a run.
 ///
 /// Stored by position: append only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -7,10 +7,10 @@
 //! were bursts, where a draw of n instructions counts n times: a ratio estimate, whose variance for a part A of all
 //! paths is `N ((1 - p)² S(A) + p² (S - S(A))) / (T² n)`, with p the share, N paths, T instructions, S the sum of the
 //! squares of the paths' instructions, and n bursts; less the share of the run that is in the sample.
-//! Where a sample is most of the run, an interval is no wider than what is left: the part that was seen is known. The share of
+//! If a sample is most of the run, an interval is no wider than the rest: the part that was seen is known. The share of
 //! the run is one of checks, so up to twice as many instructions may have been left out.
-//! What skipped bursts would have counted ([`SkippedBursts`](super::SkippedBursts)) is a stratum of its own: the share of a
-//! function is that in the sample, weighted by the part of the run that bursts saw, and the estimate for the rest. How
+//! The counts that skipped bursts would have made ([`SkippedBursts`](super::SkippedBursts)) are a stratum of their own: the
+//! share of a function is that in the sample, weighted by the part of the run that bursts saw, and the estimate for the rest. How
 //! the rest divides is known from few places only, and how many instructions it had from graphs, so the interval takes
 //! none of it for certain: whoever it belongs to, and if it was up to twice as much.
 //! Source: Kish, *Survey Sampling*, 1965, sections 5.4 (clusters) and 6.4 (ratios); for shares near 0 and 1 the
@@ -207,7 +207,7 @@ impl Shares {
         }
         let share = (part.ops / self.all.ops).min(1.0);
         let Some(bursts) = self.bursts else { return Share { share, low: share, high: share } };
-        // What is in the sample is known, however few bursts it was.
+        // The sampled part is known, however few bursts it has.
         let (least, most) = ((1.0 - self.left_out) * share, (1.0 - self.left_out) * share + self.left_out);
         if bursts == 0.0 {
             return Share { share, low: 0.0, high: 1.0 };

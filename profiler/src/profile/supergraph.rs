@@ -17,7 +17,7 @@ use crate::BlockId;
 /// The supergraphs of a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Supergraphs {
-    /// How many calls may be inlined into one another.
+    /// The maximum nesting of inlined calls.
     pub depth: u32,
     /// The functions with marked calls, ascending by index, whether they ran or not.
     pub marked: Vec<MarkedCalls>,
@@ -94,7 +94,7 @@ impl Supergraphs {
     }
 
     /// Returns the supergraph of a function, if it ran.
-    pub fn of(&self, function: u32) -> Option<&Supergraph> {
+    pub fn supergraph(&self, function: u32) -> Option<&Supergraph> {
         let found = self.functions.binary_search_by_key(&function, |graph| graph.function.index);
         found.ok().map(|found| &self.functions[found])
     }
@@ -111,7 +111,9 @@ impl Supergraphs {
 
     /// Returns the same supergraphs with other profiles of them; one that is no supergraph is left out.
     pub(super) fn with(&self, functions: Vec<FunctionProfile>, more: Option<&Self>) -> Self {
-        let pieces = |index| self.of(index).or_else(|| more?.of(index)).map(|graph| graph.pieces.clone());
+        let pieces = |index| {
+            self.supergraph(index).or_else(|| more?.supergraph(index)).map(|graph| graph.pieces.clone())
+        };
         let graphs = functions.into_iter();
         let graphs =
             graphs.filter_map(|function| Some(Supergraph { pieces: pieces(function.index)?, function }));

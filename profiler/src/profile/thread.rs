@@ -17,7 +17,7 @@ use crate::{
     CallRecord, Callee, ContextLog, ContextTree, INSTRUCTIONS, Metric, Routine, TimeLog, TimeProfile, Timed,
 };
 
-/// What a thread did.
+/// The figures of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadProfile {
     /// The thread's number; that of the main thread is 0, and [`Self::MOST`] stands for all threads from there on.
@@ -32,7 +32,7 @@ pub struct ThreadProfile {
     pub contexts: Option<ContextTree>,
 }
 
-/// What a thread did in a function. How the figures were obtained is the same as for the whole function.
+/// The figures of a thread in a function. Their kind is that of the whole function's figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadFunction {
     /// Index of the function.
@@ -47,7 +47,7 @@ impl ThreadProfile {
     /// The number that threads share from this one on: a program may start any number of threads, one after another.
     pub const MOST: u32 = MOST_THREADS;
 
-    /// Creates the row of a thread from the profile of what it ran.
+    /// Creates the row of a thread from its profile.
     pub fn new(number: u32, cpu_ns: u64, profile: &Profile) -> Self {
         let function = |function: &super::FunctionProfile| ThreadFunction {
             index: function.index,
@@ -79,7 +79,7 @@ impl ThreadProfile {
         self.functions.iter().map(|function| function.calls).fold(0, u64::saturating_add)
     }
 
-    /// Adds what the thread with this number did in another run.
+    /// Adds the figures of the thread with this number in another run.
     fn add(&mut self, other: &Self) {
         self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
         self.functions.extend_from_slice(&other.functions);

@@ -16,7 +16,7 @@
 //! `sqrt(2 / pi)` standard deviations. Items that no burst has seen have together about the share of those that exactly
 //! one has seen, and the overlap lacks half of that, too.
 //!
-//! What the theory cannot see: a program whose rounds keep step with the bursts, and bursts that miss what they should
+//! The theory does not cover a program whose rounds keep step with the bursts, and bursts that miss what they should
 //! see. And a program that stays with something for about as long as it is from burst to burst has fewer surprises
 //! than its bursts show, which see nothing of what lies between them: its overlap is then higher than predicted.
 //! Source: Cochran, *Sampling Techniques*, 1977, sections 2.6 and 6.4; for successive differences von Neumann et al.,
@@ -34,7 +34,7 @@ const FEWEST_BURSTS: u64 = 100;
 /// The fewest pairs of successive bursts that were read from which anything is predicted: of large trees not all are.
 const FEWEST_PAIRS: u64 = 32;
 
-/// How far a sample is expected to agree with the complete profile. Integers, so that sums of samples do not depend on
+/// The expected agreement of a sample with the complete profile. Integers, so that sums of samples do not depend on
 /// their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accuracy {
@@ -140,7 +140,7 @@ impl BurstSpread {
             return None;
         }
         let left = 1.0 - rate.as_f64().clamp(0.0, 1.0);
-        // What the bursts that were read stand for.
+        // The part of the run that the bursts that were read stand for.
         let each = bursts.max(self.bursts) as f64 / self.bursts as f64;
         let deviation = |item: &Item, total: u64| {
             let share = total as f64 / all;

@@ -60,7 +60,7 @@ pub struct RareSites {
 /// Number of places that [`RareSites`] tells apart; bursts at further ones always begin.
 const MOST_SITES: usize = 1 << 16;
 
-/// What happened at one place.
+/// The events at one place.
 #[derive(Clone, Copy, Debug)]
 struct Site {
     /// One in this many due bursts begins.

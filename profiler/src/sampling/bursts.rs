@@ -267,7 +267,7 @@ impl Bursts {
     }
 
     /// Makes a frame wait that cannot leave its code after a burst, as there is no checking code where it is. After
-    /// some checks it tries again; what it counts meanwhile is not part of the profile.
+    /// some checks it tries again; its counts meanwhile are not part of the profile.
     pub fn wait(&mut self) {
         self.waits = (2 * self.waits).clamp(FIRST_WAIT, LONGEST_WAIT);
         (self.instrumented, self.waiting) = (self.waits, self.waits);

@@ -32,7 +32,7 @@ const MOST_PIECES: usize = 32;
 /// Number of entries in a set of the table.
 const WAYS: usize = 4;
 
-/// What paths are extended over, and how often.
+/// The edges or calls that extended paths cross, and how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Extension {
     /// Over this many back edges.

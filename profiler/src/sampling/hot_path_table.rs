@@ -25,7 +25,7 @@ pub struct Branch {
     pub outcome: u32,
     /// Number of bits of the outcome, at most [`PathDescriptor::MOST_BRANCHES`].
     pub bits: u8,
-    /// Where control was after the branch.
+    /// The place of control after the branch.
     pub to: u32,
 }
 

@@ -27,7 +27,7 @@ pub struct CodeVersion {
     pub tier: CodeTier,
     /// When the compilation began.
     pub began_ns: u64,
-    /// How long the compilation took.
+    /// The time that the compilation took.
     pub took_ns: u64,
     /// Bytes of machine code.
     pub bytes: u64,
@@ -35,7 +35,7 @@ pub struct CodeVersion {
     pub bytes_before: Option<u64>,
     /// Decisions of the compilation, if it used a profile.
     pub decisions: Vec<CodeDecision>,
-    /// What the version saves, as far as it is known; stored in a section of its own.
+    /// The saving of the version, as far as it is known; stored in a section of its own.
     #[serde(skip)]
     pub benefit: Benefit,
 }
@@ -138,7 +138,7 @@ impl DecisionKind {
 pub struct BurstSpan {
     /// When it began.
     pub began_ns: u64,
-    /// How long it ran.
+    /// The time that it ran.
     pub took_ns: u64,
     /// Number of checks that the program had passed before: its progress. 0 where a timer begins bursts, as checks
     /// are not counted there.

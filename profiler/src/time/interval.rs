@@ -54,7 +54,7 @@ impl Interval {
 mod tests {
     use super::*;
 
-    fn of(part: u64, all: u64) -> Interval {
+    fn wilson(part: u64, all: u64) -> Interval {
         let timed = |samples| Timed { samples, time_ns: samples * 1_000_000 };
         Interval::of_share(timed(part), timed(all))
     }
@@ -62,20 +62,20 @@ mod tests {
     #[test]
     fn intervals_are_those_of_the_paper() {
         // Five of ten samples: 0.2366 to 0.7634; none of ten: 0 to 0.2775.
-        let half = of(5, 10);
+        let half = wilson(5, 10);
         assert!((half.least - 0.2366).abs() < 1e-3 && (half.most - 0.7634).abs() < 1e-3, "{half:?}");
-        let none = of(0, 10);
+        let none = wilson(0, 10);
         assert!(none.least == 0.0 && (none.most - 0.2775).abs() < 1e-3, "{none:?}");
-        assert!(of(1, 1).least > 0.2 && of(1, 1).most == 1.0);
-        assert_eq!(of(0, 0), Interval { share: 0.0, least: 0.0, most: 1.0 });
-        assert!((of(500, 1000).points() - 3.1).abs() < 0.05);
+        assert!(wilson(1, 1).least > 0.2 && wilson(1, 1).most == 1.0);
+        assert_eq!(wilson(0, 0), Interval { share: 0.0, least: 0.0, most: 1.0 });
+        assert!((wilson(500, 1000).points() - 3.1).abs() < 0.05);
         // The only sample says little, and none of ten does not say that there is nothing.
-        assert!(of(1, 1).points() > 79.0 && (of(0, 10).points() - 27.75).abs() < 0.1);
+        assert!(wilson(1, 1).points() > 79.0 && (wilson(0, 10).points() - 27.75).abs() < 0.1);
     }
 
     #[test]
     fn apart_is_what_is_more_than_chance() {
-        assert!(of(700, 1000).is_apart_from(&of(500, 1000)));
-        assert!(!of(7, 10).is_apart_from(&of(5, 10)));
+        assert!(wilson(700, 1000).is_apart_from(&wilson(500, 1000)));
+        assert!(!wilson(7, 10).is_apart_from(&wilson(5, 10)));
     }
 }

@@ -55,7 +55,7 @@ pub enum BurstEvent {
     },
     /// A burst begins because its time has come, which ends the previous one, if any.
     BeginByTime {
-        /// How long the thread had run outside of bursts, in nanoseconds of processor time.
+        /// The time that the thread had run outside of bursts, in nanoseconds of processor time.
         nanoseconds: u64,
     },
     /// Memory is about to be accessed. The access itself may still trap.

@@ -39,7 +39,7 @@ pub struct Unwind {
     pub position: u64,
     /// The frames before the point.
     pub frames: Vec<Frame>,
-    /// How many of the outermost frames survive: those below the host call that survives the trap.
+    /// The number of outermost frames that survive: those below the host call that survives the trap.
     pub keep: u32,
 }
 

@@ -31,7 +31,7 @@ pub struct TracedFunction {
     accesses: Vec<Access>,
 }
 
-/// How the run continues from a block.
+/// The continuation of a run from a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Way {
     /// The run does not continue.
@@ -42,7 +42,7 @@ pub(super) enum Way {
     Read,
 }
 
-/// What replay needs to know of a merged edge, in one place.
+/// The data of a merged edge that replay needs, in one place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EdgeStep {
     pub to: BlockId,

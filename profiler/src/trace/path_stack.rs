@@ -28,7 +28,7 @@ pub enum BranchKind {
     Indirect,
 }
 
-/// What becomes of the entry on top of the stack.
+/// The operation on the entry on top of the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathUpdate {
     /// Nothing.
@@ -42,7 +42,7 @@ pub enum PathUpdate {
 /// The operations on a kind of branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathOperations {
-    /// What becomes of the entry on top.
+    /// The operation on the entry on top.
     pub update: PathUpdate,
     /// Whether the entry on top ends.
     pub pop: bool,
@@ -50,7 +50,7 @@ pub struct PathOperations {
     pub push: bool,
 }
 
-/// What each kind of branch does to the stack.
+/// The operations on the stack by each kind of branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathMapping {
     /// On calls.
@@ -87,7 +87,7 @@ impl PathMapping {
     };
 
     /// Returns the operations on a kind of branch.
-    pub fn of(&self, kind: BranchKind) -> PathOperations {
+    pub fn operations(&self, kind: BranchKind) -> PathOperations {
         match kind {
             BranchKind::Call => self.call,
             BranchKind::Return => self.returns,
@@ -111,7 +111,7 @@ pub struct StackedPath {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     found: StackedPath,
-    /// Where control was last.
+    /// The last place of control.
     here: u32,
 }
 
@@ -137,7 +137,7 @@ impl PathStack {
 
     /// Lets the stack see a branch; `found` is called with each path that ends.
     pub fn branch(&mut self, kind: BranchKind, branch: Branch, mut found: impl FnMut(StackedPath)) {
-        let PathOperations { update, pop, push } = self.mapping.of(kind);
+        let PathOperations { update, pop, push } = self.mapping.operations(kind);
         if let Some(top) = self.entries.last_mut().filter(|_| update != PathUpdate::None) {
             if update == PathUpdate::Outcome {
                 if top.found.path.branches + branch.bits > PathDescriptor::MOST_BRANCHES {
@@ -214,7 +214,7 @@ impl PathDetector {
                 self.frames.pop();
                 let back = self.frames.last().copied();
                 self.stack.branch(BranchKind::Return, to(back.unwrap_or((function, None))), found);
-                // What the host does is on no path.
+                // Calls of the host are on no path.
                 self.stack.entries.truncate(if back.is_some() { usize::MAX } else { 0 });
             }
             TraceEvent::Block(function, block) => {
@@ -233,7 +233,7 @@ impl PathDetector {
         }
     }
 
-    /// Returns the branch from one block to another, if there is one: control that just goes on is none.
+    /// Returns the branch from one block to another, if there is one: falling through is none.
     fn classified(&self, function: u32, (from, block): (BlockId, BlockId)) -> Option<(BranchKind, Branch)> {
         let ways = self.successors.get(&function)?.get(from.index())?;
         let outcome = ways.binary_search(&block).ok()? as u32;

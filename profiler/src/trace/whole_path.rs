@@ -63,7 +63,7 @@ pub enum PathItem {
     },
 }
 
-/// How a subpath ends.
+/// The end of a subpath.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SubpathEnd {
     /// At a call.

@@ -17,7 +17,7 @@ use crate::error::{Error, Result, ensure};
 use crate::names;
 use crate::render::numbers::{count_of, percent};
 
-/// Which hints are written. The default are branch hints for branches that ran ten times or more, and went one way nine
+/// The hints to write. The default is branch hints for branches that ran ten times or more, and went one way nine
 /// times of ten.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -45,7 +45,7 @@ pub struct Hinted {
     pub bytes: Vec<u8>,
     /// The sections of hints.
     pub sections: Vec<Section>,
-    /// How often branches went as hinted, in the profile that the hints come from.
+    /// The share of executions in which branches went as hinted, in the profile that the hints come from.
     pub accuracy: Accuracy,
 }
 
@@ -62,7 +62,7 @@ pub struct Section {
 }
 
 impl Section {
-    fn of(section: &MetadataSection) -> Self {
+    fn from_section(section: &MetadataSection) -> Self {
         let (hints, functions) = (section.len() as u64, section.function_count() as u64);
         Self { name: section.name().to_owned(), hints, functions }
     }
@@ -75,22 +75,22 @@ impl Display for Section {
     }
 }
 
-/// How often branches went as a module's hints say. It is shown as a sentence.
+/// The share of executions in which branches went as a module's hints say. It is shown as a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Accuracy {
     /// The number of hinted branches in functions that ran.
     pub hinted: u64,
-    /// How often these branches were executed; saturates.
+    /// The number of executions of these branches; saturates.
     pub reached: u64,
-    /// How often they went as hinted; saturates.
+    /// The number of these in which the branch went as hinted; saturates.
     pub as_hinted: u64,
-    /// How often all branches, hinted or not, were executed; saturates.
+    /// The number of executions of all branches, hinted or not; saturates.
     pub all_reached: u64,
 }
 
 impl Accuracy {
-    fn of(found: HintAccuracy) -> Self {
+    fn from_accuracy(found: HintAccuracy) -> Self {
         let HintAccuracy { hinted, reached, as_hinted, all_reached } = found;
         Self { hinted, reached, as_hinted, all_reached }
     }

@@ -22,7 +22,7 @@ const MOST: usize = 50_000;
 #[derive(Debug, Serialize)]
 pub struct Contexts {
     /// The callees.
-    callees: Vec<Shown>,
+    callees: Vec<PageCallee>,
     /// The owner of each callee.
     owner: Vec<Owner>,
     /// For each stack, its caller's stack, or -1.
@@ -38,7 +38,7 @@ pub struct Contexts {
 
 /// A callee.
 #[derive(Debug, Serialize)]
-pub struct Shown {
+pub struct PageCallee {
     name: String,
     /// The full name, if it differs from the shown one.
     full_name: Option<String>,
@@ -46,7 +46,7 @@ pub struct Shown {
     function: Option<u32>,
 }
 
-impl Shown {
+impl PageCallee {
     /// Converts a callee of the profile.
     pub fn new(callee: &Callee) -> Self {
         let function = match callee {
@@ -117,12 +117,12 @@ impl Contexts {
 }
 
 /// Returns the owner of a callee; in a comparison of two builds the index of a function is that of the later one.
-fn owner(owners: &Owners<'_>, shown: &Shown, callee: &Callee) -> Owner {
+fn owner(owners: &Owners<'_>, shown: &PageCallee, callee: &Callee) -> Owner {
     match (shown.function, callee) {
         (Some(index), Callee::Function { name, .. }) => owners.of_function(index, name.as_deref()),
         // The function is in the earlier build only.
         (None, Callee::Function { name, .. }) => ownership::of_name(name.as_deref().unwrap_or_default()),
-        _ => owners.of(callee),
+        _ => owners.owner(callee),
     }
 }
 
@@ -184,7 +184,7 @@ fn callees(
     common: &CommonStacks,
     tree: &ContextTree,
     of_time: Option<&(&ContextTree, Vec<Option<u32>>)>,
-) -> Vec<Shown> {
+) -> Vec<PageCallee> {
     let mut functions = HashMap::new();
     let sampled = of_time.map(|(time, of_record)| (*time, of_record));
     for (tree, of_record) in [(tree, &common.after)].into_iter().chain(sampled) {
@@ -198,7 +198,10 @@ fn callees(
     }
     let callees = common.stacks.callees.iter().zip(0..);
     callees
-        .map(|(callee, number)| Shown { function: functions.get(&number).copied(), ..Shown::named(callee) })
+        .map(|(callee, number)| PageCallee {
+            function: functions.get(&number).copied(),
+            ..PageCallee::named(callee)
+        })
         .collect()
 }
 

@@ -9,7 +9,7 @@ use wprof_profiler::{
 };
 
 use super::code::{Code, Listing, block_at};
-use super::contexts::Shown;
+use super::contexts::PageCallee;
 use crate::render::branches::way;
 use crate::render::path_lines::PathLines;
 use crate::render::path_text;
@@ -123,7 +123,7 @@ struct Through {
 struct IndirectCall {
     /// The place of the call in the source, or else in the module.
     place: String,
-    callee: Shown,
+    callee: PageCallee,
     count: u64,
 }
 
@@ -136,7 +136,7 @@ struct Tried {
     block: Option<u32>,
     entered: u64,
     tags: Vec<String>,
-    /// How often each handler caught; empty if edges were not counted.
+    /// The number of exceptions that each handler caught; empty if edges were not counted.
     caught: Vec<u64>,
 }
 
@@ -267,7 +267,7 @@ fn indirect_calls(view: &View<'_>, function: &FunctionProfile) -> Vec<IndirectCa
     let own = targets[from..].iter().take_while(|target| target.caller == function.index);
     let call = |target: &CallTarget| IndirectCall {
         place: view.place(target.site),
-        callee: Shown::new(&target.callee),
+        callee: PageCallee::new(&target.callee),
         count: target.count,
     };
     let mut calls: Vec<IndirectCall> = own.map(call).collect();
@@ -295,7 +295,7 @@ impl PathShape {
     fn new(lines: &mut PathLines<'_>, ops: u64, count: &PathCount, path: &Path) -> Self {
         Self {
             id: count.id,
-            lines: lines.of(path),
+            lines: lines.name(path),
             start: path.start.0,
             edges: path.edges.iter().map(|edge| edge.0).collect(),
             count: count.count,

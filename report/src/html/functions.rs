@@ -26,7 +26,7 @@ pub struct Functions {
     full_name: Vec<Option<String>>,
     /// Whose the functions are.
     owner: Vec<Owner>,
-    /// Where the function begins in the source, or else in the module.
+    /// The function's beginning in the source, or else in the module.
     place: Vec<String>,
     /// The share of the function's events that was counted, if it was sampled.
     sampled: Vec<Option<f64>>,

@@ -75,7 +75,7 @@ struct Data {
     timeline: Option<Timeline>,
 }
 
-/// What a page holds besides the profile.
+/// The contents of a page besides the profile.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Options {

@@ -29,7 +29,7 @@ pub struct Overview {
     is_of_code: bool,
     /// The share of the run that was seen, if figures are sampled.
     sampled: Option<f64>,
-    /// What is said of the part of the run that bursts could not see, if it is worth telling.
+    /// The sentence about the part of the run that bursts could not see, if that is large.
     unseen: Option<String>,
     /// The expected overlap of sampled functions with the complete profile.
     expected_overlap: Option<f64>,
@@ -51,7 +51,7 @@ pub struct Overview {
     host_calls: Vec<Total>,
     /// The threads, if there are several.
     threads: Vec<ThreadShape>,
-    /// What the garbage collector took, if it has worked.
+    /// The work of the garbage collector, if there was any.
     collector: Option<String>,
     events: Vec<Total>,
     /// The metrics that were measured along paths.

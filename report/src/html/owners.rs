@@ -39,7 +39,7 @@ impl<'a> Owners<'a> {
     }
 
     /// Returns the owner of a callee.
-    pub fn of(&self, callee: &Callee) -> Owner {
+    pub fn owner(&self, callee: &Callee) -> Owner {
         match callee {
             Callee::Function { index, name } => self.of_function(*index, name.as_deref()),
             Callee::Elsewhere { name, .. } => ownership::of_name(name.as_deref().unwrap_or_default()),

@@ -23,7 +23,7 @@ pub fn write_brief(page: &mut Page, all: &AllocationProfile) {
     let of =
         |Blocks { blocks, bytes }| format!("{} in {}", count_of(bytes, "byte"), count_of(blocks, "block"));
     line(page, of(all.allocated), " allocated");
-    line(page, of(all.peak), " live when that was the most");
+    line(page, of(all.peak), " live at the peak");
     line(page, of(all.live), " never freed");
     let objects = all.objects();
     if objects.blocks > 0 {
@@ -34,11 +34,15 @@ pub fn write_brief(page: &mut Page, all: &AllocationProfile) {
         line(
             page,
             calls,
-            " freed what no known allocator had made: name it, as in `wprof run --collect allocations --allocator NAME`",
+            " freed blocks of an unknown allocator: name it, as in `wprof run --collect allocations --allocator NAME`",
         );
     }
     if all.untracked > 0 {
-        line(page, count_of(all.untracked, "block"), " beyond what is followed: only in what was allocated");
+        line(
+            page,
+            count_of(all.untracked, "block"),
+            " not tracked, as too many were live: counted as allocated only",
+        );
     }
 }
 

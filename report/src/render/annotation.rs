@@ -158,7 +158,7 @@ struct Writer<'a, 'p> {
     /// The block whose instructions are being written.
     open: Option<usize>,
     source: Option<SourceLine>,
-    /// What was skipped, if only a part is shown.
+    /// The lines that were skipped, if only a part is shown.
     part: Option<Part>,
     /// The function's `try`s.
     tries: Vec<Tried>,

@@ -23,7 +23,7 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
         let found = view.profile.function(hot.function).and_then(|f| f.blocks.get(hot.block.index()));
         table.row(vec![
             plain(grouped(hot.ops)),
-            shares.of(hot.function, hot.ops),
+            shares.span(hot.function, hot.ops),
             plain(grouped(hot.count)),
             plain(hot.paths.map(grouped).unwrap_or_default()),
             plain(hot.block.to_string()),

@@ -20,7 +20,7 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
         *calls = calls.saturating_add(target.count);
     }
     all.sort_by_key(|target| Reverse(target.count));
-    // What is called counts in a sample if a burst saw it, as other tables have it: this one has what bursts saw called.
+    // Other tables of a sample count a call if a burst saw the callee; this one counts the calls that bursts saw.
     let calls = if view.sampled().is_some() { "calls made" } else { "calls" };
     let mut table = Table::new(&[
         (calls, Side::Right),

@@ -80,11 +80,11 @@ fn paths_by_change(comparison: &Comparison<'_>, before: &View<'_>, top: usize) -
 /// Writes what is to be known of the profiles before their figures are compared.
 fn write_caveats(page: &mut Page, comparison: &Comparison<'_>, (before, after): (&Profile, &Profile)) {
     if !comparison.is_of_one_module() {
-        page.line(&[plain("  of two modules: functions are matched by name and shape")]);
+        page.line(&[plain("  the modules differ: functions are matched by name and shape")]);
     }
     if !comparison.is_exact() {
         page.line(&[plain(
-            "  of samples: figures are estimates of the whole runs, and what is marked may be chance",
+            "  these are samples: figures are estimates for the whole runs, and marked changes may be chance",
         )]);
     }
     for (name, profile) in [("before", before), ("after", after)] {
@@ -99,7 +99,9 @@ fn write_caveats(page: &mut Page, comparison: &Comparison<'_>, (before, after): 
         }
     }
     if !comparison.has_code() {
-        page.line(&[plain("  code is not compared, only time and host calls: too little was seen")]);
+        page.line(&[plain(
+            "  the samples saw too little of the code: only time and host calls are compared",
+        )]);
     }
 }
 

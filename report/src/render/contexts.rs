@@ -282,7 +282,7 @@ pub fn write_brief(page: &mut Page, tree: &ContextTree) {
 pub fn beside_simulation(metrics: &[Metric]) -> Option<&'static str> {
     let has = |names: &[&str]| metrics.iter().any(|metric| names.contains(&metric.name.as_str()));
     (has(&["cycles"]) && has(&["cache-misses", "mispredictions"])).then_some(
-        "cycles are up to about twice too many: a simulation slows all that it watches; collect cycles without it",
+        "cycles are up to about twice too many: simulations slow the program; collect cycles without them",
     )
 }
 
@@ -292,7 +292,7 @@ pub fn from_measuring(amount: u64, taken_off: u64) -> String {
         0 => String::new(),
         _ => {
             let share = percent(taken_off, amount.saturating_add(taken_off));
-            format!("; {} more ({share} of what was measured) came from measuring", grouped(taken_off))
+            format!("; measuring added {} ({share} of the reading)", grouped(taken_off))
         }
     }
 }

@@ -49,7 +49,7 @@ impl FunctionTime {
         )
     }
 
-    /// Reports whether the function itself was sampled, rather than only what it calls.
+    /// Reports whether the function itself was sampled, rather than only its callees.
     pub fn has_own(&self) -> bool {
         self.own.samples > 0
     }

@@ -10,7 +10,7 @@ use super::table::{Side, Table};
 use super::time;
 use super::view::View;
 
-/// What functions are sorted by.
+/// The order of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Order {
@@ -57,7 +57,7 @@ pub fn table(view: &View<'_>, order: Order, limit: usize, style: Style) -> Table
     table
 }
 
-/// Writes what the functions that are not in the table, as no burst saw them, may have at most.
+/// Writes the greatest possible share of the functions that no burst saw, which are not in the table.
 pub fn write_unseen(page: &mut Page, view: &View<'_>) {
     if let Some(unseen) = view.profile.sampled().and_then(|_| Shares::new(view.profile).unseen()) {
         page.line(&[plain("  "), span(most_of(unseen), Ink::Faint)]);

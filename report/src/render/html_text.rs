@@ -5,7 +5,7 @@
 
 use super::page::Ink;
 
-/// How the page looks.
+/// The style sheet of the page.
 const STYLE: &str = "\
 :root { color-scheme: light dark; }
 body { margin: 0; padding: 16px 20px; background: light-dark(#f6f6f4, #15171a); color: light-dark(#1f2328, #e4e6e9); }

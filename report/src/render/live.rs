@@ -16,7 +16,7 @@ use super::table::{Side, Table};
 use crate::names;
 
 /// The changes since the previous snapshot.
-pub struct Look<'a> {
+pub struct LiveChanges<'a> {
     now: &'a Profile,
     /// The time per callee at the previous snapshot, in nanoseconds.
     time_before: HashMap<String, u64>,
@@ -34,7 +34,7 @@ struct Row<'a> {
     calls: u64,
 }
 
-impl<'a> Look<'a> {
+impl<'a> LiveChanges<'a> {
     /// Compares a profile with an earlier one of the same run, if there is one.
     pub fn new(now: &'a Profile, before: Option<&Profile>) -> Self {
         let functions = before.iter().flat_map(|before| &before.functions);

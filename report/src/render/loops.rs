@@ -27,7 +27,7 @@ pub fn table(view: &View<'_>, limit: usize, style: Style) -> Table {
         let depth = if style.is_wide { found.depth.to_string() } else { String::new() };
         table.row(vec![
             plain(grouped(found.ops)),
-            shares.of(hot.function, found.ops),
+            shares.span(hot.function, found.ops),
             plain(found.entries.map(grouped).unwrap_or_default()),
             plain(found.average_trips().map(average).unwrap_or_default()),
             span(depth, Ink::Faint),

@@ -150,7 +150,7 @@ fn ends(annotated: &AnnotatedPath<'_>) -> String {
     let last = path.edges.last().map_or(path.start, |&last| annotated.edge(last).to);
     let ends = match last == function.exit() {
         true => "leaves the function".to_owned(),
-        false => format!("goes on at {last} with another path"),
+        false => format!("continues at {last} with another path"),
     };
     format!("begins {begins}; {ends}")
 }

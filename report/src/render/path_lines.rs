@@ -40,7 +40,7 @@ impl<'a> PathLines<'a> {
     }
 
     /// Describes a path that ran to its end; `None` without debug information.
-    pub fn of(&mut self, path: &Path) -> Option<String> {
+    pub fn name(&mut self, path: &Path) -> Option<String> {
         if self.rows.is_some_and(<[LineRow]>::is_empty) {
             return None;
         }
@@ -128,7 +128,7 @@ impl<'a> PathLines<'a> {
         }
         let (mut own, mut others) = (Vec::new(), Vec::new());
         for offset in self.offsets(code) {
-            // Compilers give some instructions no line; there the line of what the code is inlined into says little.
+            // Compilers give some instructions no line; there the line of the surrounding code says little.
             let Some(Place { lines, is_own, .. }) = place::place_with_line(&self.view, offset) else {
                 continue;
             };

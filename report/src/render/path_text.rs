@@ -105,7 +105,7 @@ pub fn places(view: &View<'_>, function: &FunctionProfile, block: BlockId) -> Ve
 /// Returns the supergraph of a function, if the profile's functions are supergraphs.
 fn graph<'a>(view: &View<'a>, function: u32) -> Option<(&'a Supergraphs, &'a Supergraph)> {
     let graphs = view.profile.supergraphs.as_ref()?;
-    Some((graphs, graphs.of(function)?))
+    Some((graphs, graphs.supergraph(function)?))
 }
 
 /// Returns the blocks of a path, in order.

@@ -46,7 +46,7 @@ impl<'a> Paths<'a> {
         let hottest = self.hottest.iter().take(limit);
         let wanted: Vec<_> = hottest.clone().map(|hot| (hot.function, hot.id)).collect();
         for (hot, found) in hottest.zip(told_apart(&self.view, &wanted)) {
-            let Some(Shown { path, places }) = found else { continue };
+            let Some(PathColumns { path, places }) = found else { continue };
             let name = span(self.view.name(hot.function), Ink::Name);
             let description = [name, plain(path), span(places, Ink::Faint)];
             table.row(self.figures(hot).into_iter().chain(description).collect());
@@ -56,13 +56,13 @@ impl<'a> Paths<'a> {
 
     /// Returns the instructions of a path, their share of the run, and the path's count.
     pub fn figures(&self, hot: &HotPath) -> [Span; 3] {
-        [plain(grouped(hot.ops)), self.shares.of(hot.function, hot.ops), plain(grouped(hot.count))]
+        [plain(grouped(hot.ops)), self.shares.span(hot.function, hot.ops), plain(grouped(hot.count))]
     }
 
     /// Returns the function, and the path: by its source lines or, without debug information, by its blocks and their
     /// places in the module.
     pub fn description(&self, function: u32, id: u64) -> Option<[Span; 3]> {
-        let Shown { path, places } = shown(&self.view, function, id)?;
+        let PathColumns { path, places } = shown(&self.view, function, id)?;
         let name = span(self.view.name(function), Ink::Name);
         Some([name, plain(path), span(places, Ink::Faint)])
     }
@@ -87,7 +87,7 @@ impl<'a> Paths<'a> {
 /// that faster.
 pub fn by_lines(view: &View<'_>, function: u32, id: u64, rows: Option<&[LineRow]>) -> Option<String> {
     let function = view.profile.function(function)?;
-    PathLines::new(view, function, rows).of(&function.path_numbering()?.path(id)?)
+    PathLines::new(view, function, rows).name(&function.path_numbering()?.path(id)?)
 }
 
 /// Describes paths, each by its function and its number, in one line each: by source lines or, without debug information,
@@ -97,7 +97,7 @@ pub fn names(view: &View<'_>, paths: &[(u32, u64)]) -> Vec<Option<String>> {
 }
 
 /// Describes paths, and adds the blocks of those that run the same lines as others.
-fn told_apart(view: &View<'_>, paths: &[(u32, u64)]) -> Vec<Option<Shown>> {
+fn told_apart(view: &View<'_>, paths: &[(u32, u64)]) -> Vec<Option<PathColumns>> {
     let mut found: Vec<_> = paths.iter().map(|&(function, id)| shown(view, function, id)).collect();
     let mut alike: HashMap<(u32, String), u32> = HashMap::new();
     for (&(function, _), shown) in paths.iter().zip(&found) {
@@ -116,16 +116,16 @@ fn told_apart(view: &View<'_>, paths: &[(u32, u64)]) -> Vec<Option<Shown>> {
     found
 }
 
-/// A path as text.
-struct Shown {
+/// The columns of a path.
+struct PathColumns {
     path: String,
     /// The places of its blocks in the module, if the path is told by blocks.
     places: String,
 }
 
-fn shown(view: &View<'_>, function: u32, id: u64) -> Option<Shown> {
+fn shown(view: &View<'_>, function: u32, id: u64) -> Option<PathColumns> {
     if let Some(path) = by_lines(view, function, id, None) {
-        return Some(Shown { path, places: String::new() });
+        return Some(PathColumns { path, places: String::new() });
     }
     let path = by_blocks(view, function, id)?;
     let function = view.profile.function(function)?;
@@ -135,7 +135,7 @@ fn shown(view: &View<'_>, function: u32, id: u64) -> Option<Shown> {
     places.dedup();
     let more = if places.len() > PLACES { " …" } else { "" };
     places.truncate(PLACES);
-    Some(Shown { path, places: places.join(" ") + more })
+    Some(PathColumns { path, places: places.join(" ") + more })
 }
 
 /// Describes a path by its blocks.

@@ -63,7 +63,7 @@ pub fn place_at(view: &View<'_>, offset: u32) -> Place {
     view.module.map_or_else(Place::default, |module| of_symbols(view, &module.symbols_at(offset)))
 }
 
-/// Returns the same, unless the code has no line of its own, but only what it is inlined into.
+/// Returns the same, unless the code has no line of its own, but only the code that it is inlined into has one.
 pub fn place_with_line(view: &View<'_>, offset: u32) -> Option<Place> {
     let symbols = view.module?.symbols_at(offset);
     let first = symbols.first()?;
@@ -99,7 +99,7 @@ pub fn of_blocks<'b>(view: &View<'_>, blocks: impl IntoIterator<Item = &'b Block
     let mut of_library = None;
     // Compilers give some instructions no line.
     for offset in blocks.flat_map(|code| code.start..code.end).take(MOST_LOOKUPS) {
-        // There the line of what the code is inlined into says little.
+        // There the line of the surrounding code says little.
         let Some(Place { lines, is_own, .. }) = place_with_line(view, offset) else { continue };
         match lines.into_iter().next() {
             Some(line) if is_own => return line.to_string(),

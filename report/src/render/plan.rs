@@ -83,7 +83,7 @@ impl<'a> BudgetNotes<'a> {
 
     fn head(&self) -> String {
         let Some(kind) = self.kind else { return String::new() };
-        format!("budget: of {kind}, checked where it says so\n")
+        format!("budget: {kind}, checked where noted\n")
     }
 
     fn block(&self, index: usize) -> String {
@@ -163,9 +163,9 @@ fn head(placement: &Placement<'_>, name: &str) -> String {
         Plan::Off => "the code has no counters of its own",
         Plan::Chords(_) => "on the chords of a maximum spanning tree; what is in the tree follows from them",
         Plan::Vertex(_) => "on those chords of a maximum spanning tree that the counts of blocks need",
-        Plan::Paths(_) => "one for each path; a register makes up its number on the way",
-        Plan::Preferential(_) => "one for each interesting path; a register makes up two numbers on the way",
-        Plan::BlockCounters(_) => "in the blocks from which all others follow",
+        Plan::Paths(_) => "one for each path; a register adds up its number",
+        Plan::Preferential(_) => "one for each interesting path; a register adds up two numbers",
+        Plan::BlockCounters(_) => "in blocks from which the counts of all others follow",
         Plan::Blocks => "one in each block",
         Plan::Edges => "one on each edge",
     };

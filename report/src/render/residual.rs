@@ -35,7 +35,7 @@ fn head(residual: &Residual) -> String {
     let untested = residual.paths.len() as u64;
     match (untested, residual.ran) {
         (0, Some(ran)) => format!("all that ran was tested: {}", count_of(ran, "path")),
-        (0, None) => "no path ran that no test ran".to_owned(),
+        (0, None) => "every path that ran was tested".to_owned(),
         (_, ran) => {
             let of = ran.map(|ran| format!(" of {}", grouped(ran))).unwrap_or_default();
             let functions = count_of(residual.functions, "function");

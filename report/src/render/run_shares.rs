@@ -26,7 +26,7 @@ impl<'a> RunShares<'a> {
     }
 
     /// Formats the share of a part of function `index` that has `ops` of its instructions.
-    pub fn of(&self, index: u32, ops: u64) -> Span {
+    pub fn span(&self, index: u32, ops: u64) -> Span {
         span(share(self.part(index, ops)), Ink::of_share(ops, self.view.ops))
     }
 

@@ -65,7 +65,7 @@ pub fn mark(rate: Option<Rate>) -> String {
     rate.map_or_else(String::new, |rate| format!(" ({})", size(rate)))
 }
 
-/// Describes a run that ended before anything was sampled: a number, and what it counts.
+/// Describes a run that ended before anything was sampled: a number, and its unit.
 pub fn without_samples(profile: &Profile) -> (u64, String) {
     let functions = count_of(profile.code.functions, "function");
     let what = if profile.time.is_some() { "" } else { "; none of them was in a burst" };
@@ -89,7 +89,7 @@ fn is_too_small_for_places(bursts: u64, rate: Rate) -> bool {
 
 /// Returns advice about a sample that is too small to be reliable.
 pub fn advice(profile: &Profile) -> Option<String> {
-    // Of a sample that is most of the run little is left to chance.
+    // If a sample is most of the run, little is left to chance.
     about(profile.bursts?, profile.effective_bursts(), 100.0 * profile.most_left_out())
 }
 

@@ -128,7 +128,7 @@ pub fn write_totals(page: &mut Page, view: &View<'_>) {
     }
 }
 
-/// Returns the executed instructions, or how many functions ran if nothing more is known; and what the number counts.
+/// Returns the executed instructions, or the number of functions that ran if nothing more is known; and the unit of the number.
 fn totals(view: &View<'_>) -> (u64, String) {
     let profile = view.profile;
     // A function is compiled when it is called, and is then counted unless there are only bursts.

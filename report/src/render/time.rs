@@ -25,7 +25,7 @@ pub fn write_brief(page: &mut Page, time: &TimeProfile) {
     let total = time.total();
     page.gap();
     if total.samples == 0 {
-        page.line(&[plain("  no sample of time: the program took less than one stands for")]);
+        page.line(&[plain("  no sample of time: the program was too short")]);
         return;
     }
     let each = duration(total.time_ns / total.samples);

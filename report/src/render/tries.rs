@@ -1,4 +1,4 @@
-//! Where exceptions are caught: the `try`s, how often each was entered, and what it caught.
+//! The table of `try`s: how often each was entered, and the exceptions that it caught.
 
 use std::cmp::Reverse;
 

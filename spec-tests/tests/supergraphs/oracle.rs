@@ -259,5 +259,5 @@ impl Found<'_> {
 
 /// Returns a function of a profile.
 pub fn of(profile: &Profile, function: u32) -> Option<&FunctionProfile> {
-    profile.supergraphs.as_ref()?.of(function).map(|graph| &graph.function)
+    profile.supergraphs.as_ref()?.supergraph(function).map(|graph| &graph.function)
 }

@@ -67,13 +67,13 @@ impl fmt::Display for Cell {
     }
 }
 
-/// What was found of one program.
+/// The results of one program.
 pub struct Found {
     /// By length of bursts.
     pub cells: Vec<Cell>,
     /// The share of all paths that a single burst records in the space of the hot path table.
     pub kept: f64,
-    /// What a burst costs beside its checks, in nanoseconds.
+    /// The cost of a burst beside its checks, in nanoseconds.
     pub of_burst: f64,
 }
 

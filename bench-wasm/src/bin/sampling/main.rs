@@ -66,7 +66,7 @@ struct Seen {
     bursts: Vec<Cell>,
     /// Share of all paths that a single burst records.
     kept: f64,
-    /// What a burst costs beside its checks, in nanoseconds.
+    /// The cost of a burst beside its checks, in nanoseconds.
     of_burst: f64,
     code: Code,
 }

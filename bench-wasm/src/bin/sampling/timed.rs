@@ -55,7 +55,7 @@ impl Engines {
     pub fn new(&Options { defaults, checks_alone, .. }: &Options, scratch: &Path) -> Result<Engines> {
         let last = |all: &'static [&'static str]| if defaults { &all[all.len() - 1..] } else { all };
         let (checks, lengths) = (last(&CHECKS), last(&LENGTHS));
-        let own = beside_this_program("own")?;
+        let own = beside_this_program("wprof-run")?;
         let with = |name: &'static str, options: &[&'static str]| {
             let engine = Engine::new(name, &own, &[&["--eager", "--cache"], options].concat());
             Engine { cache: Some(scratch.join(name)), ..engine }

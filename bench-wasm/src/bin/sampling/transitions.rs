@@ -1,4 +1,4 @@
-//! What a burst costs besides the checks in it: the change to burst code and back, and what is noted of the stack.
+//! The cost of a burst besides its checks: the change to burst code and back, and what is noted of the stack.
 //!
 //! Input: of each length of bursts what it was measured to take beyond the paper's equation, and how many bursts there
 //! were. Output: the cost of a burst, and what each length should take by it.

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, geteuid, kill_process_group};
 use crate::commands::instrument::RewriteArgs;
 use crate::commands::web::connections;
 use crate::commands::web::inbox::LIMITS;
-use crate::commands::web::site::{Site, Taken};
+use crate::commands::web::site::{ReceivedCounters, Site};
 
 /// Names under which Chromium may be installed.
 const BROWSERS: [&str; 5] =
@@ -41,7 +41,7 @@ pub struct Visit<'a> {
 ///
 /// # Errors
 /// Returns an error if the page or a browser is missing.
-pub fn visit(visit: Visit<'_>, rewrite: &RewriteArgs) -> Result<Taken> {
+pub fn visit(visit: Visit<'_>, rewrite: &RewriteArgs) -> Result<ReceivedCounters> {
     let shown = visit.page.display();
     let page = visit.page.canonicalize().with_context(|| format!("cannot read {shown}"))?;
     let folder = page.parent().context("a page is in a folder")?;
@@ -80,7 +80,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // What is called a browser may be a script that starts it, so its whole group ends. It may have ended by itself.
+        // The command may be a script that starts the browser, so its whole process group is ended. It may have ended by itself.
         let group = Pid::from_child(&self.0);
         let _ = kill_process_group(group, Signal::KILL);
         let _ = self.0.wait();

@@ -24,7 +24,7 @@ use wprof_report::page::Page;
 use wprof_report::text;
 
 use super::instrument::{RewriteArgs, binary};
-use super::web::site::Taken;
+use super::web::site::ReceivedCounters;
 use crate::help;
 use crate::screen::{ColorChoice, screen};
 use crate::{modules, output};
@@ -103,10 +103,7 @@ pub struct CollectArgs {
 type Counters = Vec<(String, RawCounters)>;
 
 pub fn execute(args: &CollectArgs, color: ColorChoice) -> Result<ExitCode> {
-    ensure!(
-        !args.rewrite.is_trace() || args.output.is_some(),
-        "a trace needs a file: give -o FILE.wtrace"
-    );
+    ensure!(!args.rewrite.is_trace() || args.output.is_some(), "a trace needs a file: give -o FILE.wtrace");
     if !args.command.is_empty() {
         return of_command(args, color);
     }
@@ -187,7 +184,7 @@ impl Gathered {
     ///
     /// # Errors
     /// Returns an error if the bytes of a module are invalid.
-    pub fn of_site(taken: Taken, name: &str) -> Result<Gathered> {
+    pub fn of_site(taken: ReceivedCounters, name: &str) -> Result<Gathered> {
         let original =
             |(bytes, number)| Original::of_bytes(&PathBuf::from(format!("{name}#{number}")), bytes);
         let originals = taken.modules.into_iter().zip(1..).map(original).collect::<Result<_>>()?;
@@ -270,7 +267,9 @@ fn run(args: Vec<String>) -> Run {
 fn original_of<'a>(originals: &'a [Original], name: &str, counters: &RawCounters) -> Result<&'a Original> {
     let hash = counters.module_hash().map_err(|error| anyhow!("{name}: {error}"))?;
     originals.iter().find(|original| original.has_hash(&hash)).with_context(|| {
-        format!("{name}: these are the counters of another module: give the instrumented module with --module")
+        format!(
+            "{name}: these are the counters of another module: give the instrumented module with --module"
+        )
     })
 }
 

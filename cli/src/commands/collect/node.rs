@@ -16,14 +16,14 @@ use wprof_profiler::Ending;
 use super::signals::Watch;
 use super::{Counters, from_file};
 
-/// How long processes that outlive the command are waited for.
+/// The maximum wait for processes that outlive the command.
 const MOMENT: Duration = Duration::from_secs(5);
 
 /// The result of a command.
 pub struct Ended {
     /// The exit code, in the convention of shells.
     pub code: u8,
-    /// How the command ended.
+    /// The exit status of the command.
     pub ending: Ending,
     /// The start time, in seconds since 1970.
     pub started: u64,
@@ -74,7 +74,7 @@ pub fn run(command: &[String], rewrite: &[String]) -> Result<Ended> {
 }
 
 /// Waits for processes that the command has started and that end after it: they still write what they have counted.
-/// A process that goes on is waited for no longer than [`MOMENT`].
+/// The wait for a process that does not end is at most [`MOMENT`].
 fn wait_for_children(folder: &Path) {
     let end = Instant::now() + MOMENT;
     while Instant::now() < end && !running(folder).is_empty() {

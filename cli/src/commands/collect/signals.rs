@@ -19,11 +19,11 @@ use signal_hook::iterator::Handle;
 use super::node::running;
 use crate::{output, termination};
 
-/// How long a process may take to hear Ctrl-C before a message says what else can be done. Until then another signal is a
-/// repetition of the first.
+/// The time after which a message says what else to do about a process that has not reacted to Ctrl-C. Until then
+/// another signal is a repetition of the first.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long a process may take to hear another signal before it is killed.
+/// The time after which a process that has not reacted to another signal is killed.
 const GRACE: Duration = Duration::from_secs(4);
 
 /// A thread that waits for signals, until it is dropped.
@@ -33,7 +33,7 @@ pub struct Watch {
 }
 
 struct State {
-    /// Where processes leave notes.
+    /// The folder in which processes leave notes.
     folder: PathBuf,
     /// The command's process, as long as it has not been waited for.
     child: Mutex<Option<Pid>>,
@@ -57,7 +57,7 @@ impl Watch {
         });
         let seen = state.clone();
         let mut first = None;
-        let handle = termination::watch(move |signal| act(signal, &seen, &mut first))?;
+        let handle = termination::on_signal(move |signal| act(signal, &seen, &mut first))?;
         Ok(Watch { state, handle })
     }
 

@@ -13,10 +13,10 @@ use crate::commands::{instrument, read_profile};
 /// The maximum depth: inlined code grows with each level.
 pub const MAX_DEPTH: i64 = 8;
 
-/// Which calls paths lead across.
+/// The calls that paths lead across.
 #[derive(Clone, Debug)]
 pub struct Across {
-    /// How many calls may be inlined into one another.
+    /// The maximum nesting of inlined calls.
     pub depth: u32,
     /// An earlier profile. If it has paths across calls, these lead across the same calls, and are interesting;
     /// otherwise paths lead across the calls that ran.

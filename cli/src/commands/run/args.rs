@@ -32,7 +32,7 @@ impl From<Perf> for PerfFormat {
     }
 }
 
-/// What is done beyond plain Cranelift.
+/// The option that turns passes on and off.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PassesArgs {
     /// Turn compiler passes on and off, to find a faulty one
@@ -44,7 +44,7 @@ pub struct PassesArgs {
 }
 
 impl PassesArgs {
-    /// Which passes work.
+    /// Returns the passes that are on.
     pub fn set(&self) -> PassSet {
         self.passes.clone().unwrap_or_default()
     }
@@ -53,9 +53,9 @@ impl PassesArgs {
 /// A folder of the host that the program may use.
 #[derive(Clone, Debug)]
 pub struct Folder {
-    /// Where it is.
+    /// The folder on the host.
     pub host: PathBuf,
-    /// What the program calls it.
+    /// The folder's name in the program.
     pub guest: String,
 }
 
@@ -201,7 +201,7 @@ pub struct RunArgs {
     pub perf: Option<Perf>,
 }
 
-/// A program and what it may do.
+/// A program and its permissions.
 #[derive(Debug, Args)]
 pub struct ProgramArgs {
     /// Give the program access to a folder, under the same or another name; may be repeated
@@ -323,13 +323,13 @@ impl ProgramArgs {
         self.timeout.map(|timeout| Instant::now() + timeout)
     }
 
-    /// What the program sees as its command line: its file name, then the arguments.
+    /// Returns the command line that the program sees: its file name, then the arguments.
     pub fn program_args(&self) -> Vec<String> {
         let name = self.module().file_name().unwrap_or_default().to_string_lossy().into_owned();
         [name].into_iter().chain(self.rest().iter().cloned()).collect()
     }
 
-    /// Tells the engine what the module may be, and how large things may grow.
+    /// Sets the engine's limits on modules and resources.
     pub fn configure<'a>(&self, config: &'a mut Config) -> &'a mut Config {
         let limits = StoreLimits {
             memory_size: self.max_memory,

@@ -14,9 +14,9 @@ use crate::modules::{self, failure};
 /// The profiles of a program's modules.
 #[derive(Default)]
 pub struct CoreProfiles {
-    /// That of its module, or of its main core module; `None` if no instance of it was made.
+    /// The profile of the module, or of the main core module; `None` if no instance of it was made.
     pub main: Option<Profile>,
-    /// Those of other core modules that ran, with the modules' numbers.
+    /// The profiles of other core modules that ran, with the modules' numbers.
     pub others: Vec<(usize, Profile)>,
 }
 

@@ -9,7 +9,7 @@ use wprof_report::names;
 use wprof_report::numbers::grouped;
 use wprof_report::page::Style;
 
-use super::collect::{Budget, Counted, Until};
+use super::collect::{Budget, Measurements, Until};
 use super::program::Outcome;
 use crate::output;
 use crate::screen::{ColorChoice, screen};
@@ -64,7 +64,7 @@ pub fn is_ours(error: &Error) -> bool {
 }
 
 /// Reports why the program ended, unless it ended itself or the user ended it.
-pub fn report(outcome: &Outcome, counted: &Counted) {
+pub fn report(outcome: &Outcome, counted: &Measurements) {
     if let (Some(until), None) = (&counted.until, &outcome.stop) {
         output::tell_line(format_args!("wprof: the program ended before {until}"));
     }

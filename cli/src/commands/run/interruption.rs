@@ -11,7 +11,7 @@ use wprof::InterruptHandle;
 
 use crate::{output, termination};
 
-/// How long the program may take to stop before a message says what else can be done. Signals until then count as
+/// The time after which a message says what else to do about a program that has not stopped. Signals until then count as
 /// repetitions of the first: a signal to a process often goes to its group too, as with `timeout`, and `wprof top`
 /// passes on signals that this process may have received already.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ impl Interruption {
         let state = Arc::new(State { handles, signal, ended });
         let seen = state.clone();
         let mut first = None;
-        termination::watch(move |signal| act(signal, &seen, &mut first))?;
+        termination::on_signal(move |signal| act(signal, &seen, &mut first))?;
         Ok(Self { state })
     }
 

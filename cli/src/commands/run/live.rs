@@ -34,7 +34,7 @@ pub struct Following {
     writer: JoinHandle<()>,
 }
 
-/// Where threads of the program hand over their profiles.
+/// The place where threads of the program hand over their profiles.
 #[derive(Clone)]
 pub struct LiveSnapshots {
     every: Duration,

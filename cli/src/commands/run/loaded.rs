@@ -7,7 +7,7 @@ use wprof_instrument::Supergraphs;
 use wprof_profiler::Profile;
 
 use super::args::RunArgs;
-use super::collect::Counted;
+use super::collect::Measurements;
 use crate::modules::{self, Program};
 
 /// A program, and the engine that runs it.
@@ -27,7 +27,7 @@ impl Loaded {
     ///
     /// # Errors
     /// Returns an error if options contradict each other, or the program cannot be read or compiled.
-    pub fn new(args: &RunArgs, counted: &mut Counted, is_server: bool) -> Result<Self> {
+    pub fn new(args: &RunArgs, counted: &mut Measurements, is_server: bool) -> Result<Self> {
         let path = args.program.module();
         let graphs = counted.across.as_ref().map(|across| across.graphs(path)).transpose()?;
         if let Some((across, graphs)) = counted.across.as_ref().zip(graphs.as_ref()) {

@@ -40,8 +40,8 @@ use wprof_report::page::Page;
 use wprof_report::text;
 
 pub use args::{PassesArgs, ProgramArgs, RunArgs};
-pub use collect::{COLLECT_HELP, Counted, ProfileArgs};
-pub use program::{Kept, Outcome};
+pub use collect::{COLLECT_HELP, Measurements, ProfileArgs};
+pub use program::{Outcome, RunSettings};
 pub use reoptimize::{ReoptimizeArgs, decisions};
 pub use traced::{Recorded, TraceTarget};
 
@@ -58,7 +58,10 @@ pub fn execute(args: RunArgs, color: ColorChoice) -> Result<ExitCode> {
 
 /// Runs a component that answers requests.
 pub fn serve(args: RunArgs, server: Server, color: ColorChoice) -> Result<ExitCode> {
-    ensure!(args.program.invoke.is_empty(), "a server is not called by the name of a function: leave out --invoke");
+    ensure!(
+        args.program.invoke.is_empty(),
+        "a server is not called by the name of a function: leave out --invoke"
+    );
     execute_with(args, Some(server), color)
 }
 
@@ -81,7 +84,7 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
         modules.iter().try_for_each(|module| modules::compile(module, args.program.module(), deadline))?;
     }
     let spare = args.output.as_ref().map(|_| spare_descriptors()).transpose()?;
-    let kept = Kept {
+    let kept = RunSettings {
         component: loaded.component.take(),
         server,
         bursts,
@@ -90,7 +93,7 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
         has_profile: wants_profile(&args),
         has_core_dump: args.coredump.is_some(),
         is_quiet: args.quiet,
-        ..Kept::profile(&counted)
+        ..RunSettings::profile(&counted)
     };
     let mut outcome = program::run(&args.program, &loaded.ran, kept)?;
     ending::report(&outcome, &counted);
@@ -217,7 +220,7 @@ fn spare_descriptors() -> Result<[File; 2]> {
 /// The maximum size of a file of bursts.
 const MAX_BURST_FILE: u64 = 4 << 30;
 
-fn is_sampled(counted: &Counted) -> bool {
+fn is_sampled(counted: &Measurements) -> bool {
     matches!(counted.profiling, ProfilingConfig::Adaptive(_))
 }
 
@@ -227,7 +230,7 @@ fn burst_file(path: PathBuf) -> TraceTarget {
 }
 
 /// Checks before a long run that its profile can be written after it.
-fn check_output(path: &Path, counted: &Counted) -> Result<()> {
+fn check_output(path: &Path, counted: &Measurements) -> Result<()> {
     ensure!(
         counted.is_on(),
         "there is no profile to write to {}: leave out -o or --profile off",
@@ -248,7 +251,7 @@ fn wants_profile(args: &RunArgs) -> bool {
 }
 
 /// Checks that what bursts see is asked for only where there are bursts.
-fn check_bursts(args: &RunArgs, counted: &Counted) -> Result<()> {
+fn check_bursts(args: &RunArgs, counted: &Measurements) -> Result<()> {
     let asked = [
         (args.bursts.is_some(), "--bursts"),
         (args.extend.is_some(), "--extend"),
@@ -262,7 +265,7 @@ fn check_bursts(args: &RunArgs, counted: &Counted) -> Result<()> {
     }
 }
 
-fn config(args: &RunArgs, counted: &Counted) -> Result<Config> {
+fn config(args: &RunArgs, counted: &Measurements) -> Result<Config> {
     check_bursts(args, counted)?;
     let mut config = if args.conservative { Config::conservative() } else { Config::new() };
     counted.configure(args.program.configure(&mut config));
@@ -284,7 +287,7 @@ fn config(args: &RunArgs, counted: &Counted) -> Result<Config> {
 }
 
 /// Reports whether machine code is kept in the code cache for other runs.
-fn keeps_code(args: &RunArgs, counted: &Counted) -> bool {
+fn keeps_code(args: &RunArgs, counted: &Measurements) -> bool {
     !args.no_code_cache && !args.conservative && !counted.deterministic
 }
 
@@ -311,7 +314,7 @@ fn described(run: Run, started: SystemTime, wall: Duration, ending: Ending) -> R
 }
 
 /// Returns the settings of `--live`.
-fn live(args: &RunArgs, counted: &Counted) -> Result<Option<Live>> {
+fn live(args: &RunArgs, counted: &Measurements) -> Result<Option<Live>> {
     let (Some(every), Some(path)) = (args.live, &args.output) else { return Ok(None) };
     ensure!(
         is_sampled(counted),
@@ -338,7 +341,7 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Describes what the garbage collector did, and how much of the run it took.
+/// Describes the work of the garbage collector, and its share of the run.
 fn collected(statistics: &GcStatistics, wall: Duration) -> String {
     let (objects, bytes) = (count_of(statistics.objects, "object"), count_of(statistics.bytes, "byte"));
     if statistics.collections == 0 {

@@ -14,7 +14,7 @@ use wprof::{
 use wprof_profiler::{Bursts, Ending, Profile};
 
 use super::args::ProgramArgs;
-use super::collect::Counted;
+use super::collect::Measurements;
 use super::core_profiles::CoreProfiles;
 use super::interruption::Interruption;
 use super::live::{Following, Live};
@@ -31,7 +31,7 @@ pub struct Outcome {
     pub started: SystemTime,
     /// The duration, without loading.
     pub wall: Duration,
-    /// How the program ended.
+    /// The end of the program.
     pub ending: Ending,
     /// The error, if the program did not just return or exit.
     pub error: Option<Error>,
@@ -64,13 +64,13 @@ pub struct Outcome {
 }
 
 /// The settings of a run: what is counted and kept.
-pub struct Kept<'a> {
+pub struct RunSettings<'a> {
     /// The component whose main module the module is, if a component is run.
     pub component: Option<Component>,
     /// The server, if the component answers requests.
     pub server: Option<Server>,
     /// The resolved choice of what is counted.
-    pub counted: &'a Counted,
+    pub counted: &'a Measurements,
     /// The destination of the trace, if there is one.
     pub trace: Option<TraceTarget>,
     /// The destination of the bursts, if they are recorded.
@@ -87,10 +87,10 @@ pub struct Kept<'a> {
     pub is_quiet: bool,
 }
 
-impl<'a> Kept<'a> {
+impl<'a> RunSettings<'a> {
     /// Keeps the profile only.
-    pub fn profile(counted: &'a Counted) -> Kept<'a> {
-        Kept {
+    pub fn profile(counted: &'a Measurements) -> RunSettings<'a> {
+        RunSettings {
             component: None,
             server: None,
             counted,
@@ -105,8 +105,8 @@ impl<'a> Kept<'a> {
     }
 
     /// Keeps a trace only.
-    pub fn trace(counted: &'a Counted, trace: TraceTarget) -> Kept<'a> {
-        Kept { trace: Some(trace), has_profile: false, ..Kept::profile(counted) }
+    pub fn trace(counted: &'a Measurements, trace: TraceTarget) -> RunSettings<'a> {
+        RunSettings { trace: Some(trace), has_profile: false, ..RunSettings::profile(counted) }
     }
 }
 
@@ -114,7 +114,7 @@ impl<'a> Kept<'a> {
 ///
 /// # Errors
 /// Returns an error if the program could not be started.
-pub fn run(args: &ProgramArgs, module: &Module, kept: Kept<'_>) -> Result<Outcome> {
+pub fn run(args: &ProgramArgs, module: &Module, kept: RunSettings<'_>) -> Result<Outcome> {
     let wasi = host::wasi(args, kept.counted.deterministic)?;
     let thread = thread::Builder::new().name("program".to_owned()).stack_size(args.max_stack as usize);
     thread::scope(|scope| {
@@ -125,11 +125,20 @@ pub fn run(args: &ProgramArgs, module: &Module, kept: Kept<'_>) -> Result<Outcom
     })
 }
 
-fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: Kept<'_>) -> Result<Outcome> {
+fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: RunSettings<'_>) -> Result<Outcome> {
     let mut linker = host::linker(module.engine())?;
     let deadline = kept.deadline.or_else(|| args.deadline());
-    let Kept {
-        component, server, counted, trace, bursts, live, has_profile, has_core_dump, is_quiet, ..
+    let RunSettings {
+        component,
+        server,
+        counted,
+        trace,
+        bursts,
+        live,
+        has_profile,
+        has_core_dump,
+        is_quiet,
+        ..
     } = kept;
     let (is_traced, has_log) = (trace.is_some(), bursts.is_some());
     let program = args.module().display().to_string();
@@ -214,12 +223,12 @@ fn follow(
     Ok(live)
 }
 
-/// What of a run is wanted when it ends.
+/// The results that a run must have when it ends.
 #[derive(Clone, Copy)]
 struct Keeps {
     has_profile: bool,
     has_core_dump: bool,
-    /// Whether a server may go on in another store.
+    /// Whether a server may continue in another store.
     can_renew: bool,
 }
 
@@ -230,11 +239,11 @@ struct Times {
     cpu: Duration,
 }
 
-/// A program that runs, and what goes on beside it.
+/// A running program, and the threads beside it.
 struct Running<'a> {
     args: &'a ProgramArgs,
     module: &'a Module,
-    counted: &'a Counted,
+    counted: &'a Measurements,
     component: Option<Component>,
     interruption: Option<Interruption>,
     threads: Option<ProgramThreads>,
@@ -246,7 +255,7 @@ struct Running<'a> {
     is_quiet: bool,
 }
 
-/// What a program's call led to.
+/// The result of a program's call.
 struct Called {
     ended: Result<(), Error>,
     /// The requests that a server answered.
@@ -293,7 +302,7 @@ impl Running<'_> {
         Ok(Called { ended, requests: Some(requests), earlier })
     }
 
-    /// Ends what goes on beside the program, and gathers what it left.
+    /// Ends the threads beside the program, and gathers their results.
     fn outcome(
         self,
         store: &mut Store<WasiCtx>,

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 
-use super::collect::Counted;
+use super::collect::Measurements;
 
 /// The default number of samples per second.
 const USUAL: u32 = 1000;
@@ -38,7 +38,7 @@ impl SampleRate {
 ///
 /// # Errors
 /// Returns an error if the rate contradicts other options.
-pub fn choose(asked: Option<SampleRate>, counted: &Counted) -> Result<Option<u32>> {
+pub fn choose(asked: Option<SampleRate>, counted: &Measurements) -> Result<Option<u32>> {
     match asked {
         None if counted.is_on() && !counted.deterministic => Ok(Some(USUAL)),
         None | Some(SampleRate::Off) => Ok(None),
@@ -66,16 +66,16 @@ mod tests {
 
     #[test]
     fn a_run_that_is_to_be_the_same_each_time_has_no_samples() {
-        let counted = |deterministic| Counted {
+        let counted = |deterministic| Measurements {
             profiling: wprof::ProfilingConfig::Exact(wprof::Collect::Edges),
             deterministic,
-            ..Counted::default()
+            ..Measurements::default()
         };
         assert_eq!(choose(None, &counted(false)).unwrap(), Some(USUAL));
         assert_eq!(choose(None, &counted(true)).unwrap(), None);
-        assert_eq!(choose(None, &Counted::default()).unwrap(), None);
+        assert_eq!(choose(None, &Measurements::default()).unwrap(), None);
         assert_eq!(choose(Some(SampleRate::Off), &counted(false)).unwrap(), None);
         assert!(choose(Some(SampleRate::Hertz(5)), &counted(true)).is_err());
-        assert!(choose(Some(SampleRate::Hertz(5)), &Counted::default()).is_err());
+        assert!(choose(Some(SampleRate::Hertz(5)), &Measurements::default()).is_err());
     }
 }

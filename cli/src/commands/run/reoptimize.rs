@@ -10,7 +10,7 @@ use wprof_profiler::{FunctionProfile, Profile};
 use wprof_report::numbers::count_of;
 use wprof_report::{explain, names};
 
-use super::collect::Counted;
+use super::collect::Measurements;
 use crate::help;
 
 /// Something that the reoptimizer does.
@@ -63,7 +63,7 @@ impl ReoptimizeArgs {
 
     /// Checks that the options do something: code that counts exactly stays as it is, and without bursts only an earlier
     /// profile says what to do.
-    fn check(&self, counted: &Counted) -> Result<()> {
+    fn check(&self, counted: &Measurements) -> Result<()> {
         let asked = [
             ("--profile-use", self.profile_use.is_some()),
             ("--prefetch", self.prefetch),
@@ -114,7 +114,7 @@ impl ReoptimizeArgs {
     ///
     /// # Errors
     /// Returns an error under the conditions of [`ReoptimizeArgs::profile`], or if an option would do nothing.
-    pub fn configure(&self, counted: &Counted, config: &mut Config) -> Result<()> {
+    pub fn configure(&self, counted: &Measurements, config: &mut Config) -> Result<()> {
         self.check(counted)?;
         config.reoptimization(self.policy());
         if let Some(profile) = self.profile()? {

@@ -12,7 +12,7 @@ use wprof_report::names;
 
 use crate::modules::failure;
 
-/// What functions do that stand in for missing ones.
+/// The behaviour of stubs for missing functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Stubs {
     /// Trap, and say which import was called

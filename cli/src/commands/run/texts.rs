@@ -21,12 +21,12 @@ pub enum Given<'a> {
     Bytes(Vec<u8>),
 }
 
-/// What an allocator takes, in this order.
+/// The parameters of an allocator, in this order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
     Size,
     Align,
-    /// Nothing, for what is there already.
+    /// Zero, for the old block and its size.
     Zero,
 }
 
@@ -48,7 +48,7 @@ const ALLOCATORS: [(&str, &[Takes]); 9] = [
 /// The values of parameters, and how texts among them are passed.
 type Passed = (Vec<Val>, Option<String>);
 
-/// How a module takes texts.
+/// The convention by which a module takes texts.
 struct Convention {
     allocator: &'static str,
     takes: &'static [Takes],
@@ -187,7 +187,7 @@ impl Convention {
         bytes: &[u8],
     ) -> Result<Result<u64, wprof::Error>> {
         let size = bytes.len() + usize::from(self.ends_with_zero);
-        let args: Vec<Val> = self.takes.iter().map(|takes| self.number(takes.of(size))).collect();
+        let args: Vec<Val> = self.takes.iter().map(|takes| self.number(takes.argument(size))).collect();
         let allocator =
             instance.get_func(&mut *store, self.allocator).context("the allocator is exported")?;
         let mut result = [self.number(0)];
@@ -226,7 +226,8 @@ impl Convention {
 }
 
 impl Takes {
-    fn of(self, size: usize) -> u64 {
+    /// Returns the argument for an allocation of `size` bytes.
+    fn argument(self, size: usize) -> u64 {
         match self {
             Size => size as u64,
             Align => 1,

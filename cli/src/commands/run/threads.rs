@@ -33,7 +33,7 @@ pub const MAIN: i32 = 0;
 const NUMBERS: i32 = 1 << 29;
 /// The interval at which a thread is asked to end, until it has.
 const ASK_AGAIN: Duration = Duration::from_millis(10);
-/// How long a program may take to end when asked to.
+/// The maximum time for a program to end when it is asked to.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// All threads of one program.
@@ -54,7 +54,7 @@ struct Shared {
     recorded: Vec<TraceTarget>,
     program: String,
     numbers: AtomicI32,
-    /// Where threads hand over profiles while the program runs.
+    /// The place where threads hand over profiles while the program runs.
     live: OnceLock<LiveSnapshots>,
     state: Mutex<State>,
 }
@@ -67,7 +67,7 @@ struct State {
     running: usize,
     /// The threads that may still run.
     joins: Vec<JoinHandle<()>>,
-    /// What is left of threads that have ended.
+    /// The results of threads that have ended.
     ended: Ended,
     /// Whether the program has ended.
     is_over: bool,
@@ -75,7 +75,7 @@ struct State {
     has_main_ended: bool,
 }
 
-/// What is left of the threads other than the main one.
+/// The results of the threads other than the main one.
 #[derive(Default)]
 pub struct Ended {
     /// The reason, if one of them ended the program.
@@ -84,7 +84,7 @@ pub struct Ended {
     pub overdrawn: Option<u64>,
     /// The sum of the profiles of threads that have ended.
     pub profile: Option<Profile>,
-    /// What was recorded of them.
+    /// Their recordings.
     pub traces: Vec<ThreadTrace>,
 }
 
@@ -113,9 +113,9 @@ pub struct Limits {
     pub can_stop: bool,
     /// Whether profiles are needed.
     pub has_profile: bool,
-    /// How many events of a kind each thread may spend.
+    /// The budget of each thread in events of a kind.
     pub budget: Option<Budget>,
-    /// What is recorded, and where for the main thread.
+    /// The kind of recording, and its file for the main thread.
     pub recorded: Vec<TraceTarget>,
     /// The program's name in traces.
     pub program: String,
@@ -187,7 +187,7 @@ impl ProgramThreads {
         self.0.state().handles.insert(MAIN, handle);
     }
 
-    /// Ends the program with its main thread. Returns what is left of the other threads, as far as they stop when asked to.
+    /// Ends the program with its main thread. Returns the results of the other threads that stop when asked to.
     pub fn end(&self) -> Ended {
         self.0.state().has_main_ended = true;
         self.0.stop(None);

@@ -10,19 +10,19 @@ use wprof::{Error, Module, Store, TraceSummary};
 
 use crate::modules::failure;
 
-/// What is recorded.
+/// The kinds of recordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded {
     /// The whole run.
     Trace,
-    /// What runs in bursts.
+    /// The events of bursts.
     Bursts,
 }
 
 /// A file that a run is recorded in.
 #[derive(Clone, Debug)]
 pub struct TraceTarget {
-    /// What is recorded.
+    /// The kind of the recording.
     pub what: Recorded,
     /// The path of the main thread's file.
     pub path: PathBuf,
@@ -30,11 +30,11 @@ pub struct TraceTarget {
     pub max_size: u64,
 }
 
-/// What was written of a thread.
+/// The file that was written for a thread.
 pub struct ThreadTrace {
     /// The path of the file.
     pub path: PathBuf,
-    /// What is in it.
+    /// The totals of its contents.
     pub summary: TraceSummary,
 }
 

@@ -14,7 +14,7 @@ use super::jobs::Job;
 use super::requests::Requests;
 use crate::output;
 
-/// Reports whether an error is the component's failure, after which a new instance can go on: not if the program is to
+/// Reports whether an error is the component's failure, after which a new instance can continue: not if the program is to
 /// end, or ends itself.
 pub fn is_a_failure(error: &Error) -> bool {
     let is_an_end =

@@ -13,7 +13,7 @@ use wprof::wasi2::http::{Response, StreamedRequest, StreamedResponse};
 use super::queue::Queue;
 use crate::commands::web::connections::{self, Answer, Content, Limits, UnderWay};
 
-/// How long the last responses may take to be written when the server ends.
+/// The maximum time for writing the last responses when the server ends.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// A request, and the destination of its response.

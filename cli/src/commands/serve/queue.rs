@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// The maximum number of requests that wait for a worker; the thread that adds another one waits until there is room.
 const LONGEST: usize = 64;
 
-/// What waits for a worker, in the order in which it came.
+/// The items that wait for a worker, in the order of their arrival.
 pub struct Queue<J> {
     state: Mutex<State<J>>,
     /// Notified when something is put in, taken out, or the queue ends.
@@ -16,7 +16,7 @@ pub struct Queue<J> {
 
 struct State<J> {
     waiting: VecDeque<(Instant, J)>,
-    /// How many may still be taken; 0 when the queue has ended.
+    /// The number of items that may still be taken; 0 when the queue has ended.
     left: u64,
     /// The number of workers that wait for something, or are about to.
     idle: usize,

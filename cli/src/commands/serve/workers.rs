@@ -23,7 +23,7 @@ use crate::output;
 
 /// The interval at which somebody checks whether to end; a request that has waited so long gets another worker.
 const SLICE: Duration = Duration::from_millis(20);
-/// How long the workers of a program that cannot be stopped may go on when another one has ended the server.
+/// The maximum time for which workers of a program that cannot be stopped continue after another one has ended the server.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The instances of the program that a server runs.
@@ -75,7 +75,7 @@ struct State {
     alive: usize,
     /// Interrupt the stores of those that have one, by their numbers.
     running: Vec<(usize, InterruptHandle)>,
-    /// How many more traps are followed by a new instance.
+    /// The number of traps after which a new instance is still made.
     restarts: u32,
     end: Option<(Instant, End)>,
 }

@@ -119,11 +119,11 @@ fn sound(
 struct Lines {
     names: Names,
     /// By function: its graph and path numbering; without the module only numbers are shown.
-    paths: BTreeMap<u32, Option<Shown>>,
+    paths: BTreeMap<u32, Option<FunctionPaths>>,
     bursts: u64,
 }
 
-struct Shown {
+struct FunctionPaths {
     shape: Cfg,
     numbering: PathNumbering,
     /// By block: the offset of its code.
@@ -191,19 +191,19 @@ impl Lines {
 
     /// Reports whether a path leaves its function.
     fn leaves(&mut self, func: u32, id: u64) -> bool {
-        let Some(Shown { shape, numbering, .. }) = self.shown(func) else { return false };
+        let Some(FunctionPaths { shape, numbering, .. }) = self.shown(func) else { return false };
         let last = numbering.path(id).and_then(|path| path.edges.last().copied());
         last.is_some_and(|last| shape.edge(last).to == shape.exit())
     }
 
-    fn shown(&mut self, func: u32) -> Option<&Shown> {
+    fn shown(&mut self, func: u32) -> Option<&FunctionPaths> {
         let names = &self.names;
         self.paths.entry(func).or_insert_with(|| shown(names, func)).as_ref()
     }
 
     /// Returns the blocks of a path.
     fn blocks(&mut self, func: u32, id: u64) -> Option<String> {
-        let Shown { shape, numbering, starts } = self.shown(func)?;
+        let FunctionPaths { shape, numbering, starts } = self.shown(func)?;
         let path = numbering.path(id)?;
         let blocks = path.blocks(shape);
         let mut all: Vec<String> =
@@ -215,12 +215,12 @@ impl Lines {
     }
 }
 
-fn shown(names: &Names, func: u32) -> Option<Shown> {
+fn shown(names: &Names, func: u32) -> Option<FunctionPaths> {
     let cfg = cfg::build(names.module()?.info(), func).ok()?;
     let shape = cfg.shape().clone();
     let numbering = PathNumbering::new(&shape);
     let starts = cfg.blocks.iter().map(|block| block.start).collect();
-    Some(Shown { shape, numbering, starts })
+    Some(FunctionPaths { shape, numbering, starts })
 }
 
 /// The totals of all bursts.

@@ -38,7 +38,7 @@ Examples:
   wprof trace compress json.wtrace -o json.wpp    its paths, as a grammar
   wprof trace hot json.wpp                        the sequences that took most of the run";
 
-/// What to do with a trace.
+/// The subcommands for traces.
 #[derive(Debug, Subcommand)]
 pub enum TraceCommand {
     /// Run a program and record every basic block that it executes

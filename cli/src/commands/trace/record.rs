@@ -10,7 +10,9 @@ use wprof::{Config, Engine, Module, Tracing};
 use wprof_profiler::TraceMethod;
 use wprof_report::numbers::count_of;
 
-use super::super::run::{Counted, Kept, ProgramArgs, Recorded, TraceTarget, collect, ending, program};
+use super::super::run::{
+    Measurements, ProgramArgs, Recorded, RunSettings, TraceTarget, collect, ending, program,
+};
 use crate::help;
 use crate::modules::Program;
 use crate::{modules, output, sizes};
@@ -100,8 +102,8 @@ pub fn execute(args: &RecordArgs) -> Result<ExitCode> {
     let cannot = || format!("cannot write a trace to {}", path.display());
     let trace = TraceTarget { what: Recorded::Trace, path: path.clone(), max_size: args.max_size };
     trace.create()?;
-    let counted = Counted::default();
-    let kept = Kept { component, ..Kept::trace(&counted, trace) };
+    let counted = Measurements::default();
+    let kept = RunSettings { component, ..RunSettings::trace(&counted, trace) };
     let outcome = program::run(&args.program, &module, kept)?;
     ending::report(&outcome, &counted);
     let summary = outcome.trace.as_ref().expect("one was asked for").as_ref();

@@ -26,9 +26,9 @@ const MOST: usize = 256;
 /// The interval at which a server checks whether to stop.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// How long the last bytes of a request may take that has been answered.
+/// The maximum time for the last bytes of a request that has been answered.
 const LAST_BYTES: Duration = Duration::from_millis(250);
-/// How long what a client still sends behind an answer is read.
+/// The time for which data that a client sends after an answer is read.
 const FAREWELL: Duration = Duration::from_secs(1);
 /// The bytes that a slow client must send or accept in the time that it is given.
 const RATE: usize = 64 << 10;
@@ -103,7 +103,7 @@ pub fn interruption() -> Result<Arc<AtomicBool>> {
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub wire: WireLimits,
-    /// How long a request may take to arrive, and a response to be accepted, if they are short.
+    /// The maximum time for a short request to arrive, and for a short response to be accepted.
     pub patience: Duration,
     /// Bodies of requests that are longer are passed on as they come.
     pub short: usize,

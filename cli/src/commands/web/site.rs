@@ -57,7 +57,7 @@ struct State {
 
 /// Counters with the name of each sender, and the modules that were rewritten.
 #[derive(Debug)]
-pub struct Taken {
+pub struct ReceivedCounters {
     pub counters: Vec<(String, RawCounters)>,
     pub modules: Vec<Vec<u8>>,
 }
@@ -92,9 +92,9 @@ impl Site {
     }
 
     /// Takes everything received since the last call.
-    pub fn take_all(&self) -> Taken {
+    pub fn take_all(&self) -> ReceivedCounters {
         let mut state = self.state();
-        Taken {
+        ReceivedCounters {
             counters: state.counters.take_all(),
             modules: std::mem::take(&mut state.originals).into_values().collect(),
         }
@@ -153,7 +153,7 @@ impl Site {
         let Some((path, body)) = self.find(path) else {
             return reply(404, "text/plain", "there is no such file\n");
         };
-        // What the response is for in the browser: `document`, `worker`, …
+        // The use of the response in the browser: `document`, `worker`, …
         let wanted_for = request.headers.iter().find(|(name, _)| name == "sec-fetch-dest");
         let kind = kind_of(&path);
         let body = match (kind, wanted_for.map(|(_, value)| value.as_slice())) {

@@ -8,7 +8,7 @@ use super::{Extension, PathOf};
 /// the functions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExtendedProfile {
-    /// What the paths are extended over.
+    /// The edges or calls that the paths cross.
     pub extension: Extension,
     /// The paths, ascending by their pieces.
     pub paths: Vec<ExtendedPath>,
@@ -19,7 +19,7 @@ pub struct ExtendedProfile {
 pub struct ExtendedPath {
     /// The paths that it consists of, in the order in which they end.
     pub pieces: Vec<PathOf>,
-    /// How often the extended path was seen.
+    /// The number of times the extended path was seen.
     pub count: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What replay needs to know of a function.
+//! The data of a function that replay needs.
 
 use serde::{Deserialize, Serialize};
 

@@ -17,7 +17,7 @@ pub struct TraceHead {
     pub module_hash: [u8; 32],
 }
 
-/// How a trace ends.
+/// The end of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TraceEnding {
     /// The recording finished: the whole run is there.

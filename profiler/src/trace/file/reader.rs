@@ -203,7 +203,7 @@ fn read_version(input: &mut (impl Read + Seek)) -> Result<bool> {
 /// A scan over the sections of a file.
 struct Scan {
     newer: bool,
-    /// How many bytes of kept sections may still be unpacked.
+    /// The number of bytes of kept sections that may still be unpacked.
     left: u64,
     head: Option<TraceHead>,
     tables: Vec<FunctionTable>,

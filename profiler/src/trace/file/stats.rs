@@ -14,7 +14,7 @@ use super::{TraceFileError, TraceReader};
 pub struct MethodStats {
     /// Number of functions.
     pub functions: u64,
-    /// What ran in these functions.
+    /// The counts of what ran in these functions.
     pub counts: TraceCounts,
 }
 

@@ -11,7 +11,7 @@ use super::references::Stored;
 use super::section::{ADDR, BITS, DONE, FUNC, HEAD, STCK, pack};
 use super::{FunctionTable, References, TraceEnding, TraceFileError, TraceHead};
 
-/// What ran between two inspections of the stack.
+/// The part of a run between two inspections of the stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceChunk {
     /// The bits written.

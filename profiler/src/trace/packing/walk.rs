@@ -34,7 +34,7 @@ pub(super) struct Walk {
     callees: HashMap<u32, Vec<u32>>,
 }
 
-/// What comes next: known when packing, unknown when unpacking.
+/// The source of the next item: known when packing, decoded when unpacking.
 #[derive(Clone, Copy)]
 pub(super) struct Lookahead<'a> {
     pub events: &'a [TraceEvent],

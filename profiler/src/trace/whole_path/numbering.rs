@@ -26,10 +26,10 @@ pub(super) struct SubpathNumbering {
     ways: Vec<Vec<(BlockId, EdgeId)>>,
 }
 
-/// What crossing an edge does.
+/// The effect of crossing an edge.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Crossed {
-    /// What it adds to the path's number.
+    /// The amount that it adds to the path's number.
     pub value: u64,
     /// Whether it ends the path.
     pub ends_path: bool,

@@ -32,7 +32,7 @@ pub struct PathPhases {
 pub struct PathPhase {
     /// Number of windows.
     pub windows: usize,
-    /// What they cost.
+    /// Their cost.
     pub cost: u64,
     /// The cost of each path in them, the most expensive first. Calls, returns, and paths that cost nothing are left out.
     pub paths: Vec<(PathItem, u64)>,

@@ -33,7 +33,7 @@ pub struct Subpath {
 /// An interprocedural path segment.
 pub type Segment = Subpath;
 
-/// What counting needs to know of the items.
+/// The data of the items that counting needs.
 struct Known {
     /// By item: how the path ends, if it is a finished path.
     ends: Vec<Option<SubpathEnd>>,

@@ -26,7 +26,7 @@ pub struct UntestedSegment {
     pub new_paths: Vec<PathItem>,
 }
 
-/// What ran across calls and in no test.
+/// The path segments across calls that ran in no test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentResidual {
     /// Number of different segments of the field.

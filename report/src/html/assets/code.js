@@ -125,7 +125,7 @@ class Code {
   }
 
   panel(title, rows) {
-    // What is out of sight costs little: the browser lays out a chunk when it comes near.
+    // Lines out of sight cost little: the browser lays out a chunk when it comes near.
     const chunks = [];
     for (let at = 0; at < rows.length; at += CHUNK) {
       const part = rows.slice(at, at + CHUNK);
@@ -178,7 +178,7 @@ function scrollTo(row, flashes = true) {
   setTimeout(() => row.classList.remove("flash"), 900);
 }
 
-// How often each line ran: as often as its block began, less the calls that ended before it. Null for what is only syntax.
+// The number of times each line ran: the times its block began, less the calls that ended before it. Null for mere syntax.
 function countLines({ blocks, unfinished, code: { text, block } }) {
   const position = new Map();
   return text.map((shown, at) => {

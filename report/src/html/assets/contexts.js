@@ -64,7 +64,7 @@ class FlameGraph {
     this.arrange(chosen);
   }
 
-  // What says most of where time goes.
+  // The weight that says most about time.
   firstName() {
     const names = this.stacks.weights.map((weight) => weight.name);
     if (this.stacks.weights.some((weight) => weight.before)) return steadiest(names);
@@ -154,7 +154,7 @@ class FlameGraph {
     }
   }
 
-  // Where there is little room, what it is called matters more than where it is from.
+  // If there is little room, the name matters more than the namespace.
   drawName(paint, whole, x, y, w, inks) {
     const letters = Math.floor((w - 8) / 6);
     const name = whole.length > letters * 1.2 ? lastPart(whole) : whole;

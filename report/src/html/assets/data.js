@@ -1,4 +1,4 @@
-// What the profile says. The figures of all functions are read at once, a function's details when they are asked for.
+// The data of the profile. The figures of all functions are read at once, a function's details when they are needed.
 
 const { overview, functions, contexts, threads, timeline } = JSON.parse(byId("data").textContent);
 const ROWS = functions.index.length;
@@ -37,7 +37,7 @@ function sum(numbers) {
   return numbers.reduce((all, one) => all + one, 0);
 }
 
-// Of a list that may be too long for Math.max.
+// The maximum of a list that may be too long for Math.max.
 function largest(numbers) {
   return numbers.reduce((most, one) => Math.max(most, one), 0);
 }
@@ -54,7 +54,7 @@ function sourceFile(file) {
 
 const functionName = (index) => functions.name[rowOf.get(index)] ?? `wasm-function[${index}]`;
 
-// What is left out of a short name is shown where the pointer stands.
+// A tooltip shows the full name.
 const fullName = (row) => functions.full_name[row] ?? functions.name[row];
 
 const ownerOf = (index) => functions.owner[rowOf.get(index)];

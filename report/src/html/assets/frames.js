@@ -1,4 +1,4 @@
-// Which frames of a flame graph can be seen, and in which colours.
+// The visible frames of a flame graph, and their colours.
 
 // Canvases have a largest height.
 const DEEPEST_FRAME = 400;

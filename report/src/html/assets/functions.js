@@ -52,7 +52,7 @@ class FunctionTable {
     this.arrange();
   }
 
-  // What people look for first: where there is an earlier profile, what changed most, by the steadiest figure.
+  // The first sort order. With an earlier profile it is by the change of the steadiest figure.
   firstColumn() {
     const isFirst = (column) => column.isChange && column.of === steadiest(functions.figures.map(({ name }) => name));
     return this.columns.find(isFirst) ?? this.columns.find((column) => !column.isText);
@@ -71,7 +71,7 @@ class FunctionTable {
     new ResizeObserver(this.draw).observe(this.grid);
   }
 
-  // Which rows there are, in which order.
+  // The rows, in their order.
   arrange() {
     const asked = this.search.value.trim().toLowerCase();
     const all = Array.from({ length: ROWS }, (_, row) => row);

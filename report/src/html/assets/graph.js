@@ -1,7 +1,7 @@
 // A function's graph: blocks as large and as warm as they are hot, edges as thick as they are frequent. Instructions are those of
 // a block, but what is measured is known by path: a block is as hot as the paths through it.
 
-// Which blocks are shown: all, those that ran, or those with at least this share of the function's instructions, and those on
+// The blocks that are shown: all, those that ran, or those with at least this share of the function's instructions, and those on
 // paths with at least that share.
 const HOT_BLOCK = 0.005;
 const HOT_PATH = 0.01;
@@ -10,7 +10,7 @@ const MANY_BLOCKS = 120;
 // No more blocks are drawn: of an interpreter's loop with ten thousand a browser would draw for long, and nobody could read it.
 const MOST_BLOCKS = 1000;
 
-// What heat may be: what blocks execute, or what was measured along the paths through them.
+// The possible heats: the instructions of blocks, or a metric of the paths through them.
 const HEATS = ["instructions", ...overview.path_metrics.map((metric) => `${metric} on paths`)];
 
 // Below this zoom text is too small to read.
@@ -39,7 +39,7 @@ class Graph {
     const ran = blocks.count.filter((count) => count > 0).length;
     this.shown = blocks.count.length <= FEW_BLOCKS ? "all" : ran <= MANY_BLOCKS ? "ran" : "hot";
     this.zoomBy = 1;
-    // How many edges leave each block.
+    // The number of edges that leave each block.
     this.ways = new Map();
     details.edges.from.forEach((from) => this.ways.set(from, (this.ways.get(from) ?? 0) + 1));
     this.canvas = element("div", { class: "graph", tabindex: 0, role: "group", "aria-label": "Control-flow graph",
@@ -113,7 +113,7 @@ class Graph {
     return { block, texts, heat, scale, w: w * scale, h: (source ? 57 : 42) * scale };
   }
 
-  // How much of what is heat now a block has, how much there is in all, and its name if it is not what blocks are made of.
+  // A block's amount of the present heat, the total, and the heat's name unless it is instructions.
   amount(block) {
     const found = this.details.through[HEATS.indexOf(this.heat) - 1];
     return found ? [found.blocks[block], found.total, `${grouped(found.blocks[block])} ${this.heat}`] : [this.details.blocks.ops[block], this.ops, null];

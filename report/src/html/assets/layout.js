@@ -1,4 +1,4 @@
-// Where the blocks of a graph are drawn: in layers from the top down, with edges that go back running up.
+// The layout of a graph: blocks in layers from the top down; back edges run up.
 //
 // Source: Sugiyama, Tagawa & Toda 1981. Cycles are broken at the edges that a depth-first search finds to go back; layers are
 // longest paths; long edges get a bend in each layer that they cross; within layers neighbours are ordered by barycentres,
@@ -215,7 +215,8 @@ function points(vertices, isBack, fans) {
   return isBack ? found.reverse() : found;
 }
 
-// How far from a block's middle the edge to a neighbour meets it: edges spread over its width, in the order of their other ends.
+// The distance from a block's middle at which the edge to a neighbour meets it: edges spread over its width, in the
+// order of their other ends.
 function fan(fans, vertex, side, other) {
   if (!fans.has(vertex)) fans.set(vertex, {});
   const places = (fans.get(vertex)[side] ??= new Map([...new Set(vertex[side])].sort((a, b) => a.x - b.x).map((found, at) => [found, at])));

@@ -1,4 +1,4 @@
-// Which view is shown: what the address says behind `#`, such as `function=17&path=3`.
+// The choice of the view by the part of the address behind `#`, such as `function=17&path=3`.
 
 const VIEWS = ["overview", "functions", "contexts", "timeline", "function"];
 const built = new Map();

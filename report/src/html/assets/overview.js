@@ -13,7 +13,7 @@ function showOverview(view) {
   return flame;
 }
 
-// What stands out, in a sentence each.
+// The findings, in a sentence each.
 function findings() {
   const found = [trapped(), heaviestLine(), heaviestFunction(), heaviestCaller(), hottestLoop(), mostCalledHost(), overview.collector, largestChange()].filter(Boolean);
   return found.length === 0 ? null : element("ul", { class: "findings panel", "aria-label": "Findings" },
@@ -171,7 +171,7 @@ const panel = (title, ...content) => element("div", { class: "panel" }, element(
 // Titles and tables, those that have rows.
 function hottest() {
   const all = overview.instructions;
-  // Of the colour of whose code it is, if that is given.
+  // In the colour of the code's owner, if that is given.
   const bar = (part, whole, owner) => element("span", { class: `bar ${owner === undefined ? "" : OWNERS[owner][0]}`, style: `--share:${share(part, whole)}` }, percent(part, whole));
   const heaviest = ({ name, own }) => {
     const order = [...own.keys()].sort((a, b) => own[b] - own[a]).slice(0, 12).filter((row) => own[row] > 0);

@@ -52,14 +52,15 @@ class Stacks {
     return this.owners[this.calleeOf[stack]];
   }
 
-  // What is on a stack, outermost first.
+  // The frames of a stack, outermost first.
   frames(stack) {
     const frames = [];
     for (let at = stack; at >= 0; at = this.callerOf[at]) frames.push(at);
     return frames.reverse();
   }
 
-  // Who calls a function (by position among the callees, -1 the host), and whom it calls: how much of a weight each has, most first.
+  // The callers of a function (by position among the callees, -1 the host), and its callees, each with its weight, heaviest
+  // first.
   // A recursive call counts where its function was first called.
   around(callee, weight) {
     const [callers, callees] = [new Map(), new Map()];
@@ -72,7 +73,7 @@ class Stacks {
     return [callers, callees].map((sums) => [...sums].sort((a, b) => b[1] - a[1]));
   }
 
-  // How much has a frame on the stack whose callee `is` true of, each only once.
+  // The weight of stacks with a frame whose callee `is` accepts; each stack counts once.
   weightOf(is) {
     const found = new Uint8Array(this.callerOf.length);
     let all = 0;
@@ -90,7 +91,7 @@ class Stacks {
 
 let knownStacks = null;
 
-// Those of the profile, made when they are first asked for.
+// The stacks of the profile, made when they are first needed.
 function stacksOfProfile() {
   return (knownStacks ??= makeStacks());
 }

@@ -116,7 +116,7 @@ class TimelineView {
     return timeline.names[index] ?? functionName(index);
   }
 
-  // What a profile led to, function by function.
+  // The decisions by a profile, function by function.
   decisions() {
     const { versions } = timeline;
     const rows = versions.decisions.map((_, row) => row).filter((row) => versions.decisions[row].length > 0);

@@ -14,7 +14,7 @@ use super::limit::{Budget, Until};
 
 /// The resolved choice of what is counted, without contradictions.
 #[derive(Clone, Debug, Default)]
-pub struct Counted {
+pub struct Measurements {
     /// The counts of code.
     pub profiling: ProfilingConfig,
     /// The kinds of counted events.
@@ -23,7 +23,7 @@ pub struct Counted {
     pub budget: Option<Budget>,
     /// The interesting paths.
     pub interesting: Option<Interesting>,
-    /// Which calls paths lead across, if they do; interesting paths are then told by it.
+    /// The calls that paths lead across, if they do. It then also has the interesting paths.
     pub across: Option<Across>,
     /// Whether all measurements that depend on time are left out.
     pub deterministic: bool,
@@ -45,7 +45,7 @@ pub struct Counted {
     pub allocators: Option<Vec<(String, AllocatorKind)>>,
 }
 
-impl Counted {
+impl Measurements {
     /// Reports whether anything is counted.
     pub fn is_on(&self) -> bool {
         self.profiling != ProfilingConfig::Off || !self.events.is_empty() || self.context_memory.is_some()

@@ -18,7 +18,7 @@ use wprof::{
 use wprof_profiler::{BurstLengths, Overhead, Profile};
 
 use caches::CacheArgs;
-pub use counted::{Counted, weights};
+pub use counted::{Measurements, weights};
 pub use limit::{Budget, Limit, Until};
 pub use wanted::COLLECT_HELP;
 
@@ -26,7 +26,7 @@ use super::across::{Across, MAX_DEPTH};
 use crate::help;
 use crate::sizes;
 use limit::resolve;
-use wanted::{Wanted, WantedParser, What};
+use wanted::{CollectParser, CollectValue, What};
 
 /// How to profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -39,7 +39,7 @@ enum Mode {
     Off,
 }
 
-/// What is counted, and how.
+/// The options that choose the counts.
 #[derive(Clone, Debug, Args)]
 pub struct ProfileArgs {
     /// Count everything exactly instead of sampling; the same as `--profile exact`
@@ -53,9 +53,9 @@ pub struct ProfileArgs {
     /// Combine them with commas, such as `edges,cct`; give only one of edges, paths and blocks. `cycles`, `cache` and
     /// `energy` need paths, cct or sampling. See below for what each counts [default: edges with --exact, else paths and
     /// cct in bursts]
-    #[arg(long, value_name = "WHAT", value_parser = WantedParser, hide_possible_values = true)]
+    #[arg(long, value_name = "WHAT", value_parser = CollectParser, hide_possible_values = true)]
     #[arg(help_heading = help::PROFILE)]
-    collect: Vec<Wanted>,
+    collect: Vec<CollectValue>,
     /// With --collect allocations: treat this function of the module as an allocator too
     ///
     /// KIND names the C function whose arguments it has: malloc (size, …), calloc (count, size), realloc (block, size),
@@ -149,7 +149,7 @@ impl ProfileArgs {
     ///
     /// # Errors
     /// Returns an error if the options contradict each other.
-    pub fn counted(&self, limit: Option<&Limit>, until: Option<&Until>) -> Result<Counted> {
+    pub fn counted(&self, limit: Option<&Limit>, until: Option<&Until>) -> Result<Measurements> {
         let budget = limit.and_then(Limit::events);
         let overhead = match limit {
             Some(Limit::Bursts(overhead)) => Some(*overhead),
@@ -178,7 +178,7 @@ impl ProfileArgs {
                 || profiling == ProfilingConfig::Exact(Collect::Paths),
             "cycles, cache misses and system events are measured along paths and in calling contexts: add `paths` or `cct` to --collect"
         );
-        Ok(Counted {
+        Ok(Measurements {
             profiling,
             events,
             budget,
@@ -404,11 +404,11 @@ mod tests {
         let found = adaptive.counted(None, None).unwrap();
         assert_eq!(found.profiling, ProfilingConfig::Adaptive(expected));
         assert!(ProfileArgs { exact: true, burst, ..none() }.counted(None, None).is_err());
-        let collect = vec![Wanted(vec![What::Code(Collect::Edges)])];
+        let collect = vec![CollectValue(vec![What::Code(Collect::Edges)])];
         assert!(ProfileArgs { collect: collect.clone(), burst, ..none() }.counted(None, None).is_err());
         let adaptive = ProfileArgs { mode: Some(Mode::Adaptive), collect, ..none() };
         assert!(adaptive.counted(None, None).is_err());
-        let collect = vec![Wanted(vec![What::Cycles])];
+        let collect = vec![CollectValue(vec![What::Cycles])];
         let measured = ProfileArgs { collect, ..none() }.counted(None, None).unwrap();
         assert_eq!((measured.metrics, measured.context_memory), (vec![Metric::Cycles], Some(0)));
     }
@@ -435,7 +435,7 @@ mod tests {
         assert!(["time", "time:", "check", "time:0s"].iter().all(|text| super::trigger(text).is_err()));
     }
 
-    fn counted(collect: &[&str], budget: Option<&str>) -> Result<Counted> {
+    fn counted(collect: &[&str], budget: Option<&str>) -> Result<Measurements> {
         let collect = collect.iter().map(|text| wanted(text).unwrap()).collect();
         let args = ProfileArgs { collect, max_context_memory: 7, ..none() };
         args.counted(budget.map(|text| Limit::parse(text).unwrap()).as_ref(), None)
@@ -522,7 +522,7 @@ mod tests {
         ] {
             assert!(wanted(text).is_err(), "{text}");
         }
-        let collect = vec![Wanted(vec![What::Code(Collect::Edges)])];
+        let collect = vec![CollectValue(vec![What::Code(Collect::Edges)])];
         let off = ProfileArgs { mode: Some(Mode::Off), collect, ..none() };
         assert!(off.counted(None, None).is_err());
     }

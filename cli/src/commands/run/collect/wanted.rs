@@ -39,7 +39,7 @@ pub enum What {
 
 /// The value of one `--collect` option.
 #[derive(Clone, Debug)]
-pub struct Wanted(pub Vec<What>);
+pub struct CollectValue(pub Vec<What>);
 
 /// The help text for `--collect`, of all commands that have it.
 pub const COLLECT_HELP: &str = "\
@@ -79,12 +79,17 @@ What --collect counts, exactly unless it is cycles, cache or energy alone:
 
 /// The parser of `--collect`, which also knows the completions for shells.
 #[derive(Clone, Debug)]
-pub struct WantedParser;
+pub struct CollectParser;
 
-impl TypedValueParser for WantedParser {
-    type Value = Wanted;
+impl TypedValueParser for CollectParser {
+    type Value = CollectValue;
 
-    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Wanted, clap::Error> {
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<CollectValue, clap::Error> {
         StringValueParser::new().try_map(|text| wanted(&text)).parse_ref(command, arg, value)
     }
 
@@ -99,7 +104,7 @@ impl TypedValueParser for WantedParser {
 }
 
 /// Parses values separated by commas; kinds of events, which contain commas themselves, come last.
-pub fn wanted(text: &str) -> Result<Wanted, String> {
+pub fn wanted(text: &str) -> Result<CollectValue, String> {
     let (mut all, mut rest) = (Vec::new(), Some(text));
     while let Some(text) = rest {
         let (first, others) = match text.split_once(',') {
@@ -109,7 +114,7 @@ pub fn wanted(text: &str) -> Result<Wanted, String> {
         all.push(what(first)?);
         rest = others;
     }
-    Ok(Wanted(all))
+    Ok(CollectValue(all))
 }
 
 const EVENTS: &str = "events=";

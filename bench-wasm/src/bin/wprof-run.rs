@@ -1,4 +1,4 @@
-//! `own`: runs a WASI program in wprof as a library, and prints the time of each phase, as `peer` does for Wasmtime.
+//! `wprof-run`: runs a WASI program in wprof as a library, and prints the time of each phase, as `peer` does for Wasmtime.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ enum Command {
 
 #[derive(Args)]
 struct Run {
-    /// What is counted.
+    /// The counts.
     #[arg(long, value_enum, default_value_t = Profile::Off)]
     profile: Profile,
     /// Take the paths of an earlier run, which is not measured, for interesting: they are counted without a table.
@@ -48,7 +48,7 @@ struct Run {
     /// Begin bursts so seldom that the program takes no more than this longer for them.
     #[arg(long, value_name = "PERCENT", requires = "burst")]
     overhead: Option<Overhead>,
-    /// Where bursts can begin and end.
+    /// The places where bursts can begin and end.
     #[arg(long, value_name = "NAME", default_value = "default")]
     checks: Checks,
     /// Leave out parts of what makes hot functions better: superblocks, inlining, guesses, or all.
@@ -136,7 +136,7 @@ enum Profile {
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Weights {
-    /// How often the run takes each edge.
+    /// The number of times the run takes each edge.
     Exact,
     /// As if edges that it takes often were taken seldom, and the other way round: the worst place for each counter.
     Worst,
