@@ -67,7 +67,7 @@ mod tests {
     use crate::cfg::build;
     use crate::module;
 
-    fn of(body: &str) -> Vec<Try> {
+    fn parse(body: &str) -> Vec<Try> {
         let text = format!("(module (tag $a (param i32)) (tag $b) (func {body}) (func $f))");
         let bytes: Arc<[u8]> = wat::parse_str(text).expect("valid text").into();
         let info = module::parse(bytes).expect("valid module");
@@ -84,10 +84,12 @@ mod tests {
 
     #[test]
     fn each_has_the_edges_of_all_that_may_throw_in_it() {
-        let found = of("(call $f) (drop (i32.const 5))
+        let found = parse(
+            "(call $f) (drop (i32.const 5))
             (block $h (try_table (catch $b $h) (catch_all $h)
                 (call $f)
-                (try_table (catch $b $h) (call $f) (throw $b))))");
+                (try_table (catch $b $h) (call $f) (throw $b))))",
+        );
         // The inner one begins behind the first call; what it does not catch the outer one does.
         let outer = vec![(Some(1), 1), (None, 3)];
         assert_eq!(shape(&found), [(0, 3, outer), (1, 0, vec![(Some(1), 2)])]);
@@ -95,13 +97,15 @@ mod tests {
 
     #[test]
     fn those_that_cannot_catch_are_left_out() {
-        assert_eq!(of("(block $h (try_table (catch_all $h)))"), []);
-        assert_eq!(of("try (call $f) delegate 0"), []);
-        let found = of("(loop $again try
+        assert_eq!(parse("(block $h (try_table (catch_all $h)))"), []);
+        assert_eq!(parse("try (call $f) delegate 0"), []);
+        let found = parse(
+            "(loop $again try
                 try (call $f) delegate 0
             catch_all
                 (br $again)
-            end)");
+            end)",
+        );
         assert_eq!(shape(&found), [(1, 0, vec![(None, 1)])]);
     }
 }

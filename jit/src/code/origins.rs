@@ -140,7 +140,7 @@ impl Origins {
     }
 
     /// Returns the origin of the function's beginning; `None` for trampolines.
-    pub(crate) fn first(&self) -> Option<Origin> {
+    pub(crate) fn first_origin(&self) -> Option<Origin> {
         self.all.first().copied()
     }
 

@@ -24,7 +24,7 @@ pub use crate::code::{
 };
 use crate::graph::{BlockGraph, Node};
 pub use crate::options::{CompilerOptions, MemoryStyle, Pass, PassSet, Passes, PassesError, Stage};
-use crate::passes::{self, Done, Pipeline, Preserved};
+use crate::passes::{self, Pipeline, PipelineOutput, Preserved};
 use crate::plan::FunctionPlan;
 use crate::target::{self, Baseline, Target, isa};
 pub use crate::translate::ModuleEnv;
@@ -53,7 +53,7 @@ pub struct Compiler {
     options: CompilerOptions,
     /// The options of burst code.
     in_bursts: CompilerOptions,
-    /// Memory that compilations leave for the next ones.
+    /// The memory of finished compilations, for the next ones.
     scratch: Mutex<Vec<Box<Scratch>>>,
     proofs: Proofs,
 }
@@ -185,10 +185,11 @@ impl Compiler {
         Ok(self.settled(env, plan, tier, version)?.0)
     }
 
-    /// Compiles the graph that `version` makes of a plan. Loops that are to be vectorised are not unrolled, and only
-    /// their code tells whether they can be: if some cannot, and would be unrolled, the function is compiled once more
-    /// without these ([`MachineCode::not_vectorized`] names them all the same). So it is for loops of inlined callees.
-    /// Returns also the last graph, and what came with it.
+    /// Compiles the graph that `version` makes of a plan. Loops that are to be vectorised are not unrolled, and whether
+    /// they can be vectorised is known only after compilation. If a loop cannot be, and would be unrolled otherwise or
+    /// belongs to an inlined callee, the function is compiled a second time without vectors for it;
+    /// [`MachineCode::not_vectorized`] names the loop nevertheless. Returns also the last graph, and the value that
+    /// `version` returned with it.
     ///
     /// # Errors
     /// Returns an error in the same cases as [`Compiler::function`], and those of `version`.
@@ -251,7 +252,7 @@ impl Compiler {
             translate(env, options, (isa, self.target), cfg, graph, &mut context.func, builder)?;
         let explicit = options.explicit_traps.then(|| isa.default_call_conv());
         let proofs = self.options.proves.then_some(&self.proofs);
-        let mut done = Done { unproven: None, vectorized: Vec::new() };
+        let mut done = PipelineOutput { unproven: None, vectorized: Vec::new() };
         if tier == Tier::Optimized {
             let preserved = Preserved::new(self.target.integers_across_calls(&*self.rest), &self.options);
             let proves = proofs.is_some();
@@ -263,7 +264,7 @@ impl Compiler {
             make_traps_explicit(cfg.func, &mut context.func, convention)?;
         }
         origins.check(cfg.func)?;
-        let Done { unproven, vectorized } = done;
+        let PipelineOutput { unproven, vectorized } = done;
         let (target, func, origins) = (self.target, cfg.func, &origins);
         let largest_frame = explicit.map(|_| LARGEST_EXPLICIT_FRAME);
         let output =
@@ -334,7 +335,7 @@ impl Compiler {
         }
     }
 
-    /// Returns baseline code if it is proven to do what its function says.
+    /// Returns baseline code if the proof succeeds that it behaves as its function.
     fn proven(
         &self,
         context: &Context,

@@ -168,7 +168,7 @@ impl Output<'_> {
             .collect();
         calls.sort_by_key(|c| c.return_pc);
         let relocs = buffer.relocs().iter().map(|r| reloc(self.func, r)).collect::<Result<_, _>>()?;
-        let entry = origins.first();
+        let entry = origins.first_origin();
         let slot = |key: u64| {
             let frame = buffer.frame_layout()?;
             let slot = frame.stackslots.values().find(|slot| slot.key == Some(StackSlotKey::new(key)))?;

@@ -20,5 +20,5 @@ mod spilling;
 mod vectors;
 
 pub(crate) use allocation::takes_long;
-pub(crate) use pipeline::{Done, Pipeline, Unproven};
+pub(crate) use pipeline::{Pipeline, PipelineOutput, Unproven};
 pub(crate) use spilling::Preserved;

@@ -34,8 +34,8 @@ pub(crate) struct Pipeline<'a> {
     pub vectors: &'a [(Block, u32)],
 }
 
-/// What the pipeline tells of a function.
-pub(crate) struct Done {
+/// The results of the pipeline beside the changed function.
+pub(crate) struct PipelineOutput {
     /// A report of the first pass that could not be proven, if any.
     pub unproven: Unproven,
     pub vectorized: Vec<Vectorized>,
@@ -84,7 +84,7 @@ impl Pipeline<'_> {
         context: &mut Context,
         isa: &dyn TargetIsa,
         origins: &mut Origins,
-    ) -> Result<Done, CompileError> {
+    ) -> Result<PipelineOutput, CompileError> {
         let before = self.each(&BEFORE_OPTIMIZER, context, origins);
         context
             .optimize(isa, &mut ControlPlane::default())
@@ -95,7 +95,7 @@ impl Pipeline<'_> {
         self.lower(context, origins)?;
         let behind = self.each(&AFTER_LOWERING, context, origins);
         let vectorized = self.vectors.iter().map(|&(_, offset)| offset).zip(outcomes).collect();
-        Ok(Done { unproven: before.or(between).or(behind), vectorized })
+        Ok(PipelineOutput { unproven: before.or(between).or(behind), vectorized })
     }
 
     fn each(&self, all: &[(Pass, Work)], context: &mut Context, origins: &Origins) -> Unproven {

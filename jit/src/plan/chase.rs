@@ -100,7 +100,7 @@ fn chase(info: &ModuleInfo, cfg: &Cfg, header: u32, steps: &[Step]) -> Option<Ch
     steps.iter().find_map(|step| {
         let &Step::Load { from, to, memory, offset } = step else { return None };
         let is_in_memory = is_always_in_memory(info, memory, offset);
-        if !is_in_memory || !copies(to, steps).contains(&from) {
+        if !is_in_memory || !locals_copied_from(to, steps).contains(&from) {
             return None;
         }
         let is_live = |local: &u32| cfg.liveness.is_live(header, *local as usize);
@@ -109,9 +109,9 @@ fn chase(info: &ModuleInfo, cfg: &Cfg, header: u32, steps: &[Step]) -> Option<Ch
     })
 }
 
-/// Returns the locals that get the value of a local, and the local itself.
-fn copies(of: u32, steps: &[Step]) -> HashSet<u32> {
-    let mut all = HashSet::from([of]);
+/// Returns the locals to which the steps copy the value of a local, directly or through others, and the local itself.
+fn locals_copied_from(origin: u32, steps: &[Step]) -> HashSet<u32> {
+    let mut all = HashSet::from([origin]);
     loop {
         let before = all.len();
         for step in steps {

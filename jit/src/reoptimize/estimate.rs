@@ -62,7 +62,7 @@ impl Estimate {
 }
 
 impl Estimate {
-    /// Adds what it saves that loops are not vectorised, which were entered so many times.
+    /// Adds the saving of the guards of loops that are not vectorised. The loops were entered so many times.
     #[must_use]
     pub(super) fn without_guards(self, entered: u64) -> Estimate {
         Estimate { saved: self.saved + GUARD * entered as f64 / self.work.max(1.0), ..self }

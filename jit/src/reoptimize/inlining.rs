@@ -1,4 +1,5 @@
-//! The choice of inlined calls: those of the most frequent nodes come first, as long as there is room.
+//! The choice of inlined calls: the calls of the most frequent nodes are inlined first, until the function has its
+//! maximum size.
 
 use std::collections::BinaryHeap;
 use std::sync::Arc;

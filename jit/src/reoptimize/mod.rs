@@ -35,11 +35,12 @@ pub struct Reoptimizer<'a> {
     pub advice: &'a Advice,
     /// The thresholds.
     pub policy: &'a Policy,
-    /// What the engine collects: checks, or nothing.
+    /// The data that the engine collects: checks, or nothing.
     pub collection: &'a Collection,
 }
 
-/// What a code generator does in all optimised code, and so in better versions and in what is inlined in them.
+/// The changes that a code generator makes to the graphs of all optimised code. Better versions and the functions
+/// inlined in them get them, too.
 pub trait Versions {
     /// Returns the graph of a function with each block once, and with no probes but checks and polls.
     fn probed(&self, plan: &FunctionPlan) -> BlockGraph;

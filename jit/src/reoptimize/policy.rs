@@ -47,8 +47,8 @@ pub struct Policy {
     /// A loop stays vectorised if it makes at least so many rounds each time for each value in a vector: else it seldom
     /// passes the guard before it.
     pub least_windows: f64,
-    /// What became of a loop that may be vectorised is told if it executes at least this share of its function's
-    /// instructions.
+    /// The least share of its function's instructions that a loop executes for a decision about its vectorisation to be
+    /// reported.
     pub least_vector_share: f64,
     /// Whether superblocks are formed.
     pub superblocks: bool,

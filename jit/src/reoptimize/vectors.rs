@@ -1,4 +1,4 @@
-//! Which loops stay vectorised: those that make many rounds each time, by their counts.
+//! The choice of vectorised loops: those that, by their counts, execute many rounds each time they are entered.
 //!
 //! Input: a graph with counts, the advice about its function, and the loops that may be vectorised. Output: the same
 //! graph, with loops marked, and the decisions. All optimised code has vectors where nothing is counted; here they are

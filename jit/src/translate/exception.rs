@@ -22,9 +22,9 @@ use crate::plan::Probes;
 
 /// The successors of a call.
 pub(super) struct Ways {
-    /// Where the call returns, with the results as parameters.
+    /// The block to which the call returns. Its parameters are the results.
     pub(super) back: ir::Block,
-    /// Where an exception lands, with the exception as the parameter.
+    /// The block at which an exception lands. Its parameter is the exception.
     pub(super) landing: ir::Block,
 }
 
@@ -151,7 +151,8 @@ impl Translator<'_> {
         self.pass_on(thrown);
     }
 
-    /// Continues here if the exception has this tag, and otherwise in the returned block.
+    /// Branches on the tag of an exception. Translation continues in the block for this tag; returns the block for all
+    /// others.
     fn test_tag(&mut self, thrown: Value, tag: u32) -> ir::Block {
         let flags = MemFlagsData::trusted().with_readonly();
         let found = self.builder.ins().load(types::I64, flags, thrown, exception::TAG);

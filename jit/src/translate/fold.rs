@@ -18,8 +18,8 @@ impl Translator<'_> {
         }
     }
 
-    /// Returns what to test where `condition` is compared with zero: if it is a comparison extended to an i32, the
-    /// comparison itself.
+    /// Returns the value to test instead of comparing `condition` with zero: if `condition` is a comparison extended to
+    /// an i32, the comparison itself.
     pub(super) fn condition(&mut self, condition: Value) -> Value {
         let truth = self.truth_in(condition).or_else(|| self.divisible(condition, true));
         truth.unwrap_or(condition)

@@ -50,7 +50,8 @@ impl Translator<'_> {
         self.builder.ins().store(flags, behind, stream, stream::NEXT);
     }
 
-    /// Loads what a pointer to come leads to, if it lies in the memory; else what is at its beginning.
+    /// Loads the word to which a future pointer leads. If that is outside the memory, loads a word at the
+    /// beginning of the memory instead.
     fn touch_ahead(&mut self, chase: &Chase, pointer: Value) {
         let index = self.builder.ins().uextend(types::I64, pointer);
         let end = self.builder.ins().iadd_imm_s(index, i64::from(chase.offset) + 4);
@@ -66,8 +67,9 @@ impl Translator<'_> {
         self.builder.ins().load(types::I32, flags, address, 0);
     }
 
-    /// Finds where the log has a pointer that was not expected: at the entry behind the expected one, if a node is gone;
-    /// where the index says; else the loop waits for the expected one, in case that a node is new.
+    /// Finds an unexpected pointer in the log. If a node was removed, the pointer is in the entry behind the expected
+    /// one. Otherwise the index names the entry. If both fail, the node may be new, and the loop waits for the expected
+    /// pointer.
     fn find_in_stream(&mut self, stream: Value, pointer: Value, (next, lag): (Value, Value)) {
         let flags = self.counter_flags();
         let [less, more] = [-1, 1].map(|by| self.builder.ins().iadd_imm_s(lag, by));

@@ -12,7 +12,7 @@ const I16: Type = types::I16;
 const I32: Type = types::I32;
 const I64: Type = types::I64;
 
-/// How a narrow load fills the rest of its register.
+/// The extension of a narrow load to the width of its result.
 #[derive(Clone, Copy)]
 enum Extension {
     Signed,

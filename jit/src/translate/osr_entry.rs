@@ -117,7 +117,8 @@ impl Translator<'_> {
         });
     }
 
-    /// Continues here if a number compares so, and otherwise in the returned block.
+    /// Branches on a comparison of a number. Translation continues in the block where it holds; returns the other
+    /// block.
     fn choose(&mut self, number: Value, (comparison, with): (IntCC, i64)) -> ir::Block {
         let is_it = self.builder.ins().icmp_imm_s(comparison, number, with);
         let [chosen, other] = [(); 2].map(|()| self.builder.create_block());
@@ -130,7 +131,7 @@ impl Translator<'_> {
         other
     }
 
-    /// Continues at a node with no frame entering any more.
+    /// Clears the number of the entered loop, and jumps to a node.
     fn reach(&mut self, goal: Variable, node: u32) {
         let nothing = self.builder.ins().iconst(types::I32, 0);
         self.builder.def_var(goal, nothing);

@@ -58,8 +58,8 @@ impl Translator<'_> {
         vectors.map_or(ROUNDS_OF_STRIP, |vectors| VECTORS_OF_STRIP * vectors.lanes)
     }
 
-    /// Returns how many checks so many rounds count as. A loop that is unrolled in other code has one for several rounds
-    /// there, and is to be seen as often.
+    /// Computes the number of checks that these rounds count as. If the loop is unrolled in other code, it has one
+    /// check for several rounds there. It must be sampled equally often here.
     fn checks_of(&mut self, rounds: Value) -> Value {
         let rounds_of_check = self.input.graph().nodes[self.position.node()]
             .vectors
@@ -73,7 +73,7 @@ impl Translator<'_> {
         self.builder.ins().ushr_imm_u(product, 16)
     }
 
-    /// At the end of a node that is the latch of a strip: continues in the inner loop unless the strip ends.
+    /// If the node is the latch of a strip, branches to the inner loop unless the strip ends.
     pub(super) fn stay_in_strip(&mut self, node: &Node) {
         let index = self.position.node() as u32;
         let mut headers = node.wires.iter().filter_map(|wire| wire.to);

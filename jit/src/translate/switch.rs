@@ -15,9 +15,9 @@ use crate::options::Pass;
 /// Switches that would need more tests jump through tables.
 const MOST_TESTS: usize = 4;
 
-/// Adjacent selectors of one case: the first and the last, and the edge that is taken.
+/// Adjacent selectors that take the same edge: the first, the last, and the edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
+struct CaseRange {
     first: u32,
     last: u32,
     edge: u32,
@@ -32,7 +32,7 @@ impl Translator<'_> {
         }
     }
 
-    fn test_in_turn(&mut self, selector: Value, tests: &[Run], targets: &[ir::Block], rest: ir::Block) {
+    fn test_in_turn(&mut self, selector: Value, tests: &[CaseRange], targets: &[ir::Block], rest: ir::Block) {
         let Some((last, others)) = tests.split_last() else {
             self.builder.ins().jump(rest, &[]);
             return;
@@ -46,13 +46,13 @@ impl Translator<'_> {
         self.test(selector, last, targets, rest);
     }
 
-    fn test(&mut self, selector: Value, run: &Run, targets: &[ir::Block], other: ir::Block) {
+    fn test(&mut self, selector: Value, run: &CaseRange, targets: &[ir::Block], other: ir::Block) {
         let is_in = self.is_in(selector, run);
         self.builder.ins().brif(is_in, targets[run.edge as usize], &[], other, &[]);
     }
 
     /// Tests whether a selector is in a run, which is not the last one, as a CLIF truth value.
-    fn is_in(&mut self, selector: Value, &Run { first, last, .. }: &Run) -> Value {
+    fn is_in(&mut self, selector: Value, &CaseRange { first, last, .. }: &CaseRange) -> Value {
         let ins = |translator: &mut Self, condition, value, number: u32| {
             translator.builder.ins().icmp_imm_u(condition, value, i64::from(number))
         };
@@ -79,7 +79,7 @@ impl Translator<'_> {
 
 /// Returns the runs to test, in this order, and the edge that is taken if the selector is in none; `None` if that needs
 /// too many tests.
-fn few_tests(table: &[u32]) -> Option<(Vec<Run>, u32)> {
+fn few_tests(table: &[u32]) -> Option<(Vec<CaseRange>, u32)> {
     let mut runs = runs(table);
     let mut tests = Vec::new();
     while runs.len() > 1 {
@@ -102,12 +102,12 @@ fn few_tests(table: &[u32]) -> Option<(Vec<Run>, u32)> {
     Some((tests, runs[0].edge))
 }
 
-fn runs(table: &[u32]) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+fn runs(table: &[u32]) -> Vec<CaseRange> {
+    let mut runs: Vec<CaseRange> = Vec::new();
     for (&edge, selector) in table.iter().zip(0..) {
         match runs.last_mut() {
             Some(run) if run.edge == edge => run.last = selector,
-            _ => runs.push(Run { first: selector, last: selector, edge }),
+            _ => runs.push(CaseRange { first: selector, last: selector, edge }),
         }
     }
     if let Some(default) = runs.last_mut() {
@@ -145,7 +145,7 @@ mod tests {
             let Some((tests, rest)) = few_tests(&table) else { continue };
             assert!(tests.len() <= MOST_TESTS);
             for selector in (0..9).chain([u32::MAX - 1, u32::MAX]) {
-                let is_in = |run: &&Run| (run.first..=run.last).contains(&selector);
+                let is_in = |run: &&CaseRange| (run.first..=run.last).contains(&selector);
                 let edge = tests.iter().find(is_in).map_or(rest, |run| run.edge);
                 let entry = table.get(selector as usize).or(table.last());
                 assert_eq!(Some(&edge), entry, "{table:?}, {selector}");

@@ -24,5 +24,5 @@ mod state;
 mod terms;
 
 pub(crate) use memory::SharedPart;
-pub(crate) use product::{Event, Exit, Machine, Mismatch, Place, Run, Side, Step, What, walk};
+pub(crate) use product::{Event, Exit, Machine, Mismatch, Place, Side, Step, SymbolicRun, What, walk};
 pub(crate) use terms::{Args, Op, Term, Terms};

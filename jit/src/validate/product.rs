@@ -43,7 +43,7 @@ pub(crate) trait Machine {
         &self,
         side: Side,
         terms: &mut Terms,
-        run: &mut Run<Self::Mark>,
+        run: &mut SymbolicRun<Self::Mark>,
         peer: &[Event<Self::Mark>],
     ) -> Result<Step, String>;
 
@@ -110,7 +110,7 @@ pub(crate) struct Exit {
 }
 
 /// The execution of one version in a segment.
-pub(crate) struct Run<M> {
+pub(crate) struct SymbolicRun<M> {
     pub place: Place,
     pub values: Vec<Term>,
     pub memory: Memory,
@@ -213,7 +213,7 @@ impl<M: Machine> Product<'_, M> {
         let memory = memory.with_shared_part(self.machine.shared_part());
         let run = |place, values, memory| {
             let (events, exits) = (Vec::new(), Vec::new());
-            Run { place, values, memory, events, exits, steps: 0 }
+            SymbolicRun { place, values, memory, events, exits, steps: 0 }
         };
         let mut before = run(pair.0, before, memory.clone().without_private());
         let mut after = run(pair.1, after, memory);
@@ -231,7 +231,12 @@ impl<M: Machine> Product<'_, M> {
     }
 
     /// Executes both versions to the first cut, or to their ends.
-    fn execute(&mut self, from: Pair, before: &mut Run<M::Mark>, after: &mut Run<M::Mark>) -> Found<Ends> {
+    fn execute(
+        &mut self,
+        from: Pair,
+        before: &mut SymbolicRun<M::Mark>,
+        after: &mut SymbolicRun<M::Mark>,
+    ) -> Found<Ends> {
         let mut end_after = None;
         for steps in 0.. {
             let end = self.step(Side::Before, before, &[])?;
@@ -260,8 +265,8 @@ impl<M: Machine> Product<'_, M> {
     /// executes at least one instruction: otherwise two versions in different endless loops would count as the same.
     fn run_to(
         &mut self,
-        after: &mut Run<M::Mark>,
-        before: &Run<M::Mark>,
+        after: &mut SymbolicRun<M::Mark>,
+        before: &SymbolicRun<M::Mark>,
         cut: Place,
         must_step: bool,
     ) -> Found<Option<Step>> {
@@ -287,7 +292,11 @@ impl<M: Machine> Product<'_, M> {
         Ok(None)
     }
 
-    fn step_after(&mut self, after: &mut Run<M::Mark>, before: &Run<M::Mark>) -> Found<Option<Step>> {
+    fn step_after(
+        &mut self,
+        after: &mut SymbolicRun<M::Mark>,
+        before: &SymbolicRun<M::Mark>,
+    ) -> Found<Option<Step>> {
         match self.step(Side::After, after, &before.events)? {
             Some(Step::Wait) => Err((None, "there is a call that was not there".into())),
             _ if after.events.len() > before.events.len() => {
@@ -300,7 +309,12 @@ impl<M: Machine> Product<'_, M> {
     }
 
     /// Executes one instruction; returns the end of the segment if the instruction ends it.
-    fn step(&mut self, side: Side, run: &mut Run<M::Mark>, peer: &[Event<M::Mark>]) -> Found<Option<Step>> {
+    fn step(
+        &mut self,
+        side: Side,
+        run: &mut SymbolicRun<M::Mark>,
+        peer: &[Event<M::Mark>],
+    ) -> Found<Option<Step>> {
         self.done.steps += 1;
         run.steps += 1;
         match self.machine.step(side, &mut self.terms, run, peer).map_err(|what| (None, what))? {
@@ -309,7 +323,7 @@ impl<M: Machine> Product<'_, M> {
         }
     }
 
-    fn compare_events(&self, before: &Run<M::Mark>, after: &Run<M::Mark>) -> Found<()> {
+    fn compare_events(&self, before: &SymbolicRun<M::Mark>, after: &SymbolicRun<M::Mark>) -> Found<()> {
         for (old, new) in before.events.iter().zip(&after.events) {
             let is_same = old.what == new.what && old.mark == new.mark;
             let is_dead = || are_same_store(old, new) && is_dead(before, old) && is_dead(after, new);
@@ -338,8 +352,8 @@ impl<M: Machine> Product<'_, M> {
     }
 
     /// Propagates the states at the exits of calls.
-    fn follow_exits(&mut self, before: &Run<M::Mark>, after: &Run<M::Mark>) -> Found<()> {
-        let calls = |run: &Run<M::Mark>| run.exits.iter().map(|exit| exit.event).collect::<Vec<_>>();
+    fn follow_exits(&mut self, before: &SymbolicRun<M::Mark>, after: &SymbolicRun<M::Mark>) -> Found<()> {
+        let calls = |run: &SymbolicRun<M::Mark>| run.exits.iter().map(|exit| exit.event).collect::<Vec<_>>();
         if calls(before) != calls(after) {
             return Err((None, "an exception leaves a call in only one version".into()));
         }
@@ -352,7 +366,12 @@ impl<M: Machine> Product<'_, M> {
     }
 
     /// Propagates the state to the successors of a segment.
-    fn follow(&mut self, ends: Ends, before: &Run<M::Mark>, after: &Run<M::Mark>) -> Found<()> {
+    fn follow(
+        &mut self,
+        ends: Ends,
+        before: &SymbolicRun<M::Mark>,
+        after: &SymbolicRun<M::Mark>,
+    ) -> Found<()> {
         let mut equal = None;
         let mut is_false = false;
         let pairs: SmallVec<[Pair; 2]> = match ends {
@@ -406,7 +425,12 @@ impl<M: Machine> Product<'_, M> {
     }
 
     /// Returns the state if two terms are equal: the stack is probed up to a known place.
-    fn with_equal(&self, (a, b): (Term, Term), before: &Run<M::Mark>, after: &Run<M::Mark>) -> State {
+    fn with_equal(
+        &self,
+        (a, b): (Term, Term),
+        before: &SymbolicRun<M::Mark>,
+        after: &SymbolicRun<M::Mark>,
+    ) -> State {
         let (unknown, known) = if self.terms.as_frame(a).is_some() { (b, a) } else { (a, b) };
         let replaced = |values: &[Term]| -> Vec<Term> {
             values.iter().map(|&value| if value == unknown { known } else { value }).collect()
@@ -436,7 +460,7 @@ fn are_same_store<M>(old: &Event<M>, new: &Event<M>) -> bool {
 
 /// Reports whether a store to the frame is overwritten before other code may read it. Cranelift makes zero by `xor` of
 /// a register with an arbitrary value, which the register allocator may spill before.
-fn is_dead<M>(run: &Run<M>, store: &Event<M>) -> bool {
+fn is_dead<M>(run: &SymbolicRun<M>, store: &Event<M>) -> bool {
     run.memory.is_dead(store.accesses)
 }
 

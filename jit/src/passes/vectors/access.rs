@@ -45,10 +45,11 @@ pub(super) struct Access {
 pub(super) struct Class {
     /// The address of the class in each round, without the constant offset of its access.
     pub address: Value,
-    /// What each round adds to it, in bytes; not negative.
+    /// The number of bytes that each round adds to it; not negative.
     pub stride: i64,
-    /// The constants in that address: those that are added with 32 bits, scaled, and with 64 bits.
+    /// The constant that is added to the index as an i32, scaled.
     index: i64,
+    /// The constant that is added to the address as an i64.
     pub beyond: i64,
     /// The least distance of an index from that of the address: 0 at most.
     pub nearest: i64,
@@ -58,7 +59,7 @@ pub(super) struct Class {
     key: Key,
 }
 
-/// What accesses of a class have in common: the index without its constant, and how it is scaled.
+/// The part of an address that accesses of a class share: the memory, the index without its constant, and its scale.
 #[derive(Clone, Debug, PartialEq)]
 struct Key {
     base: Value,
@@ -69,15 +70,18 @@ struct Key {
 /// An address: the key of its class, and its constants.
 struct Address {
     key: Key,
-    /// The constant of the index, with 32 bits and scaled.
+    /// The constant that is added to the index as an i32, scaled.
     index: i64,
-    /// The constant that is added to the address with 64 bits.
+    /// The constant that is added to the address as an i64.
     beyond: i64,
     stride: i64,
 }
 
 impl Accesses {
-    /// Finds the accesses of a round, which must do nothing else that could be noticed.
+    /// Finds the accesses of a round.
+    ///
+    /// # Errors
+    /// Returns the reason why the loop is not vectorised, for example another instruction with an effect.
     pub(super) fn new(func: &Function, round: &Round) -> Result<Accesses, Refusal> {
         let mut accesses = Accesses { all: Vec::new(), classes: Vec::new(), base: Value::from_u32(0) };
         for &inst in round.insts.iter().filter(|&&inst| !is_pure(func, inst)) {

@@ -25,7 +25,7 @@ const LEAST_WINDOWS: i64 = 4;
 /// that one does.
 const MOST_ROUNDS: i64 = 1 << 31;
 
-/// Writes the vectorised loop before the loop, to which the instructions `ends` lead.
+/// Writes the vectorised loop before the scalar loop. The instructions `ends` branch to the scalar loop.
 pub(super) fn write(
     func: &mut Function,
     (round, ends): (&Round, &[Inst]),
@@ -56,11 +56,11 @@ pub(super) fn write(
     writer.leave(func, rest, rounds);
 }
 
-/// The parameters of the loop over windows: how far classes with a stride have come.
+/// The parameters of the loop over windows. Each is the distance that the addresses of one stride have moved so far.
 struct Ways {
-    /// The strides, with the parameter; the first one is tested.
+    /// The strides, each with its parameter. The first parameter decides when the loop ends.
     strides: Vec<(i64, Value)>,
-    /// Where the first one ends.
+    /// The value of the first parameter at which the loop ends.
     limit: Value,
 }
 
@@ -69,14 +69,14 @@ struct Writer<'a> {
     accesses: &'a Accesses,
     window: &'a Window,
     location: SourceLoc,
-    /// The parameters of the guard: what those of the loop would be in the first round.
+    /// The parameters of the guard, which hold the values of the loop's parameters in the first round.
     starts: Vec<Value>,
-    /// The values of the first round, by those of the loop.
+    /// The values in the first round, by the values of the loop.
     copies: HashMap<Value, Value>,
     made: HashMap<Id, Value>,
 }
 
-/// Has all branches from outside of a loop lead to its guard.
+/// Redirects all branches from outside of a loop to its guard.
 fn redirect(func: &mut Function, round: &Round, ends: &[Inst], guard: Block) {
     let header = round.header;
     for &end in ends.iter().filter(|&&end| end != round.end) {
@@ -105,7 +105,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns what a value is in the first round, computed in a block that the guard dominates.
+    /// Returns the value that `value` has in the first round. Code for it goes to the end of `block`, which the guard
+    /// dominates.
     fn copy(&mut self, func: &mut Function, block: Block, value: Value) -> Value {
         if let Some(&copy) = self.copies.get(&value) {
             return copy;
@@ -124,7 +125,7 @@ impl Writer<'_> {
         copy
     }
 
-    /// Computes how many rounds windows do, and goes on to the tests if these are enough.
+    /// Computes the number of rounds that the windows execute, and branches to the tests if it is large enough.
     fn guard(&mut self, func: &mut Function, guard: Block, tests: Block) -> Value {
         let rounds = self.rounds(func, guard);
         let least = LEAST_WINDOWS * i64::from(self.window.rounds);
@@ -134,8 +135,8 @@ impl Writer<'_> {
         rounds
     }
 
-    /// Tests whether all accesses of these rounds are within memory, and no index wraps; and no class that they store to
-    /// has bytes of another. Returns the address of each class in the first round.
+    /// Writes the tests of the accesses of these rounds: all lie within memory, no index wraps, and no class that is
+    /// stored to overlaps another. Returns the address of each class in the first round.
     fn tests(&mut self, func: &mut Function, tests: Block, splats: Block, rounds: Value) -> Vec<Value> {
         let base = self.copy(func, tests, self.accesses.base);
         let len = self.len(func, tests);
@@ -159,21 +160,21 @@ impl Writer<'_> {
         addresses
     }
 
-    /// Ends a block: it goes on in another if a test holds, or else in the loop.
+    /// Ends a block with a branch: to `next` if the test holds, otherwise to the scalar loop.
     fn go_on_if(&self, func: &mut Function, block: Block, holds: Value, next: Block) {
         let starts = self.starts.iter().map(|&start| BlockArg::Value(start));
         let starts: Vec<BlockArg> = starts.collect();
         self.at(func, block).ins().brif(holds, next, &[], self.round.header, &starts);
     }
 
-    /// Returns the pairs of classes of which one is stored to.
+    /// Returns the pairs of classes of which at least one is stored to.
     fn pairs(&self) -> Vec<(usize, usize)> {
         let classes = &self.accesses.classes;
         let all = (0..classes.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
         all.filter(|&(a, b)| classes[a].is_stored || classes[b].is_stored).collect()
     }
 
-    /// Computes the length of the memory, which lies beside the address of its byte 0.
+    /// Loads the length of the memory, which is stored beside the address of its byte 0.
     fn len(&mut self, func: &mut Function, guard: Block) -> Value {
         let inst = func.dfg.value_def(self.accesses.base).inst().expect("it is loaded");
         let InstructionData::Load { arg, offset, .. } = func.dfg.insts[inst] else {
@@ -184,7 +185,8 @@ impl Writer<'_> {
         self.at(func, guard).ins().load(types::I64, MemFlagsData::trusted(), definition, offset)
     }
 
-    /// Computes how many rounds windows do: a multiple of those of a window, and fewer than are certain to come.
+    /// Computes the number of rounds that the windows execute: a multiple of the rounds of one window, and fewer than
+    /// the rounds that are certain to follow.
     fn rounds(&mut self, func: &mut Function, guard: Block) -> Value {
         let Test { tested, step, bound, .. } = self.round.test;
         let ty = func.dfg.value_type(tested);
@@ -201,7 +203,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Makes the vectors that all windows share, and enters the loop over windows.
+    /// Creates the parameters of the loop over windows, and enters the loop.
     fn enter(&mut self, func: &mut Function, splats: Block, windows: Block, rounds: Value) -> Ways {
         let mut strides: Vec<(i64, Value)> = Vec::new();
         for stride in self.accesses.classes.iter().map(|class| class.stride) {
@@ -220,7 +222,7 @@ impl Writer<'_> {
         Ways { strides, limit }
     }
 
-    /// Writes the loop over windows. What all windows share is inserted before the end of the block before.
+    /// Writes the loop over windows. The block before it computes the vectors that are the same in all windows.
     fn windows(
         &mut self,
         func: &mut Function,
@@ -255,7 +257,8 @@ impl Writer<'_> {
         pos.ins().brif(goes_on, windows, &args, rest, &[]);
     }
 
-    /// Makes a vector, and those that it is made of: in the window, or before the windows if all have the same.
+    /// Computes a vector and its operands: before the windows if it is the same in all windows, otherwise in the
+    /// window.
     fn make(
         &mut self,
         func: &mut Function,
@@ -301,7 +304,7 @@ impl Writer<'_> {
         made
     }
 
-    /// Returns a value from outside the loop, which the loop may compute itself.
+    /// Returns a loop-invariant value. If the loop computes it, the code for it is inserted before the end of `block`.
     fn copy_to_end(&mut self, func: &mut Function, block: Block, value: Value) -> Value {
         let end = func.layout.last_inst(block).expect("it jumps");
         func.layout.remove_inst(end);
@@ -310,7 +313,7 @@ impl Writer<'_> {
         copy
     }
 
-    /// Continues in the loop, as after so many rounds.
+    /// Enters the scalar loop with the values that its parameters have after so many rounds.
     fn leave(&self, func: &mut Function, rest: Block, rounds: Value) {
         let mut args = Vec::new();
         for (&(param, next), &start) in self.round.carried.iter().zip(&self.starts) {
@@ -340,7 +343,7 @@ fn plus_constant(pos: &mut FuncCursor<'_>, value: Value, constant: i64) -> Value
     if constant == 0 { value } else { pos.ins().iadd_imm_s(value, constant) }
 }
 
-/// Multiplies a number of rounds.
+/// Multiplies a number of rounds by a constant.
 fn times(pos: &mut FuncCursor<'_>, rounds: Value, by: i64) -> Value {
     match by {
         1 => rounds,
@@ -356,8 +359,8 @@ fn at_most(pos: &mut FuncCursor<'_>, value: Value, most: i64) -> Value {
     pos.ins().select(is_more, most, value)
 }
 
-/// Computes the range of addresses of a class in all rounds of the windows, and what must hold for it. A range is
-/// wrong if there are no rounds; then nothing depends on it.
+/// Computes the range of addresses of a class in all rounds of the windows. Returns also the conditions under which the
+/// accesses are within memory. The range is wrong if there are no rounds; no code uses it then.
 fn range(
     pos: &mut FuncCursor<'_>,
     class: &Class,
@@ -381,8 +384,8 @@ fn range(
     ((from, to), tests)
 }
 
-/// Computes how far the first tested value is from the bound, in the direction of the steps, with 64 bits; 0 if it is
-/// beyond it.
+/// Computes the distance from the first tested value to the bound, in the direction of the steps, as an i64; 0 if the
+/// value is beyond the bound.
 fn distance(pos: &mut FuncCursor<'_>, test: &Test, first: Value, bound: Value) -> Value {
     let (from, to) = if test.step > 0 { (first, bound) } else { (bound, first) };
     if test.condition == IntCC::NotEqual {

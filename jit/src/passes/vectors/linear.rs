@@ -9,7 +9,8 @@ use smallvec::SmallVec;
 
 use super::super::constants::integer;
 
-/// The maximum number of terms, and the depth to which definitions are followed; what is beyond is a term itself.
+/// The maximum number of terms, and the depth to which definitions are followed. A value beyond either is a term
+/// itself.
 const MOST_TERMS: usize = 6;
 const DEEPEST: u32 = 12;
 
@@ -23,9 +24,9 @@ pub(super) struct Linear {
 }
 
 impl Linear {
-    /// Returns the sum that a value is.
+    /// Returns the linear form of a value.
     pub(super) fn new(func: &Function, value: Value) -> Linear {
-        Linear::of(func, value, DEEPEST).unwrap_or_else(|| Linear::term(value))
+        Linear::from_value(func, value, DEEPEST).unwrap_or_else(|| Linear::term(value))
     }
 
     fn term(value: Value) -> Linear {
@@ -43,14 +44,14 @@ impl Linear {
         (self.terms.as_slice() == [(value, 1)]).then_some(self.constant)
     }
 
-    fn of(func: &Function, value: Value, deep: u32) -> Option<Linear> {
+    fn from_value(func: &Function, value: Value, deep: u32) -> Option<Linear> {
         let ty = func.dfg.value_type(value);
         if let Some(constant) = integer(func, value) {
             return Some(Linear { terms: SmallVec::new(), constant: narrowed(constant, ty) });
         }
         let inst = func.dfg.value_def(value).inst().filter(|_| deep > 0)?;
         let InstructionData::Binary { opcode, args: [a, b] } = func.dfg.insts[inst] else { return None };
-        let part = |value| Linear::of(func, value, deep - 1).unwrap_or_else(|| Linear::term(value));
+        let part = |value| Linear::from_value(func, value, deep - 1).unwrap_or_else(|| Linear::term(value));
         match opcode {
             Opcode::Iadd => part(a).plus(&part(b), 1, ty),
             Opcode::Isub => part(a).plus(&part(b), -1, ty),
@@ -98,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the factors of two parameters, and the constant, of what `build` makes of them.
+    /// Returns the factors of two parameters and the constant in the value that `build` computes from them.
     fn linear(ty: Type, build: impl Fn(&mut FuncCursor<'_>, Value, Value) -> Value) -> (i64, i64, i64) {
         let mut func = Function::new();
         let block = func.dfg.make_block();

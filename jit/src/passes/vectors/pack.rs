@@ -1,4 +1,4 @@
-//! What the rounds of a loop do side by side: scalars packed into vectors.
+//! The packing of a loop's rounds: scalars of several rounds become lanes of vectors.
 //!
 //! Input: a [`Round`] and its [`Accesses`]. Output: a [`Window`]: the vectors that so many rounds store, and what they
 //! are made of. A **window** is a number of consecutive rounds whose stores fill vectors. A vector packs *lanes*, each a
@@ -35,15 +35,15 @@ type Lane = (Value, u32);
 /// A vector, by its place in [`Window::vectors`].
 pub(super) type Id = usize;
 
-/// What a vector is made of.
+/// The computation of a vector.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Made {
     /// A value from outside the loop in each lane, of which the lanes hold the lower part.
     Splat(Value),
-    /// What an access, by its place in [`Accesses::all`], loads, in each lane; and its distance from the address of the
-    /// access's class in the window's first round.
+    /// One loaded scalar in each lane: the access, by its place in [`Accesses::all`], and its distance from the address
+    /// of the access's class in the window's first round.
     SplatLoad(usize, i64),
-    /// The bytes at this distance.
+    /// A loaded vector, with the same fields.
     Load(usize, i64),
     Unary(Opcode, Id),
     Binary(Opcode, Id, Id),
@@ -51,7 +51,7 @@ pub(super) enum Made {
     Shift(Opcode, Id, i64),
     IntCompare(IntCC, Id, Id),
     FloatCompare(FloatCC, Id, Id),
-    /// A choice by a comparison.
+    /// A selection of lanes by a comparison.
     Select(Id, Id, Id),
 }
 
@@ -74,7 +74,7 @@ pub(super) struct Stored {
     pub vector: Id,
 }
 
-/// The work of a window.
+/// The vectors that a window computes and stores.
 pub(super) struct Window {
     /// The number of rounds: a power of two.
     pub rounds: u32,
@@ -146,8 +146,8 @@ impl Access {
     }
 }
 
-/// Reports whether a round of a window loads what a store before it writes, or stores write the same bytes, within a
-/// class.
+/// Reports whether the accesses of a class depend on each other within a window: a load reads bytes that an earlier
+/// store writes, or two stores write the same bytes.
 fn depends(accesses: &Accesses, rounds: u32) -> Result<bool, Refusal> {
     let mut written: Vec<(usize, i64, i64)> = Vec::new();
     if accesses.all.len() * rounds as usize > MOST_ACCESSES {

@@ -10,9 +10,10 @@ use hashbrown::HashMap;
 use super::linear::Linear;
 use crate::code::NoVectors as Refusal;
 
-/// The maximum size of a block, in CLIF instructions, to bound the time and the size of what is made of it.
+/// The maximum size of a block, in CLIF instructions. It bounds the compile time and the size of the vectorised loop.
 const MOST_INSTRUCTIONS: usize = 400;
-/// The largest step of the value that a loop counts with: so far beyond the bound it does not wrap around with 64 bits.
+/// The largest step of a loop's counter. The counter stops at most this far beyond the bound, and does not wrap around
+/// in 64 bits there.
 const MOST_STEP: u64 = 1 << 16;
 
 /// A loop of one block.
@@ -23,7 +24,7 @@ pub(super) struct Round {
     pub insts: Vec<Inst>,
     /// The branch.
     pub end: Inst,
-    /// Its parameters, each with what the next round gets.
+    /// Its parameters, each with its value in the next round.
     pub carried: Vec<(Value, Value)>,
     /// The test by which it continues.
     pub test: Test,
@@ -33,13 +34,13 @@ pub(super) struct Round {
 /// The test by which a loop continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Test {
-    /// The value that counts: a sum of parameters and of what is the same in all rounds.
+    /// The counter: a sum of parameters and of loop-invariant values.
     pub tested: Value,
-    /// What each round adds to it; not zero.
+    /// The amount that each round adds to it; not zero.
     pub step: i64,
     /// The condition under which the loop continues.
     pub condition: IntCC,
-    /// What it is compared with: a value from outside the loop, or zero if there is none.
+    /// The value from outside the loop with which it is compared; zero if there is none.
     pub bound: Option<Value>,
 }
 
@@ -77,12 +78,12 @@ impl Round {
         Ok(round)
     }
 
-    /// Reports whether a value is the same in all rounds.
+    /// Reports whether a value is loop-invariant.
     pub(super) fn is_invariant(&self, value: Value) -> bool {
         self.invariant.get(&value).copied().unwrap_or(true)
     }
 
-    /// Reports whether a value is made in the round.
+    /// Reports whether an instruction of the round computes a value.
     pub(super) fn is_made_in(&self, value: Value) -> bool {
         self.invariant.contains_key(&value)
     }
@@ -140,15 +141,15 @@ impl Round {
     }
 }
 
-/// Returns the parameters of a header, each with what the next round gets.
+/// Returns the parameters of a header, each with its value in the next round.
 fn carried(func: &Function, header: Block, back: BlockCall) -> Option<Vec<(Value, Value)>> {
     let args = back.args(&func.dfg.value_lists).map(|arg| arg.as_value());
     let params = func.dfg.block_params(header).iter().copied();
     params.zip(args).map(|(param, arg)| Some((param, func.dfg.resolve_aliases(arg?)))).collect()
 }
 
-/// Reports whether an instruction only computes: then it may be done once more, elsewhere. A load that cannot trap and
-/// reads what never changes counts as well.
+/// Reports whether an instruction has no effect but its results, so that it may be executed again elsewhere. A load
+/// that cannot trap counts as pure if it reads memory that never changes.
 pub(super) fn is_pure(func: &Function, inst: Inst) -> bool {
     if let InstructionData::Load { flags, .. } = func.dfg.insts[inst] {
         let flags = func.dfg.mem_flags[flags];

@@ -17,7 +17,7 @@ use super::region::Region;
 use crate::abi::object::{self, StructLayout};
 use crate::abi::{Builtin, TrapCode, clif_type, store_context};
 
-/// How to extend a field or element that is narrower than its value.
+/// The extension of a field or element that is narrower than its value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Extend {
     No,

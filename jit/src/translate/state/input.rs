@@ -1,4 +1,4 @@
-//! What is translated, and how: the same from the beginning of a translation to its end.
+//! The input of a translation, which stays the same from its beginning to its end.
 
 use cranelift_codegen::isa::TargetIsa;
 use cranelift_codegen::settings::OptLevel;

@@ -8,9 +8,9 @@ use hashbrown::HashMap;
 use crate::abi::Builtin;
 use crate::translate::region::{Region, Regions};
 
-/// What the function has declared.
+/// The declarations of the function.
 ///
-/// **Invariant**: nothing is declared twice.
+/// **Invariant**: each signature and each region has one declaration.
 #[derive(Default)]
 pub struct Interned {
     /// Signatures of functions by type id.

@@ -13,7 +13,7 @@ use wasmparser::ValType;
 use super::homes::{Home, HomeKind};
 use crate::abi::clif_type;
 
-/// What the node being translated knows about a local.
+/// A local, and its state in the node being translated.
 #[derive(Clone, Copy, Debug)]
 struct Local {
     ty: Type,

@@ -1,4 +1,4 @@
-//! What a frame holds beside locals, operands and the path register, in variables and stack slots.
+//! The variables and stack slots of a frame beside those of locals, operands and the path register.
 
 use cranelift_codegen::ir::{
     InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKey, StackSlotKind, Value, types,
@@ -23,7 +23,7 @@ pub struct FrameSlots {
     sums: Option<StackSlot>,
     /// In burst code, the frame's increment of counters.
     counted: Option<StackSlot>,
-    /// Where throws store the values of an exception.
+    /// The slot in which throws store the values of an exception.
     carried: Option<StackSlot>,
     /// The exception on its way to the landing of an inlined call.
     thrown: Option<Variable>,

@@ -1,6 +1,6 @@
 //! Folds addresses of frame slots into the instructions that use them.
 //!
-//! Where Cranelift folds a read of the frame into its user, it first takes the address into a register. That costs an
+//! If Cranelift folds a read of the frame into its user, it first takes the address into a register. That costs an
 //! instruction, and a slot whose address is known may be written through it, so that redundant-move elimination
 //! (`redundant_moves`) learns nothing about the slot.
 //! Input: the pieces of a function. Output: the same pieces, in which such instructions name the slot themselves;

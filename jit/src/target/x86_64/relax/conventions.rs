@@ -1,4 +1,4 @@
-//! What calls do to general registers.
+//! The general registers that calls read and write.
 //!
 //! These sets follow from Cranelift's calling conventions, which may change in any version: the tests here compile
 //! functions with Cranelift, so that a version with other conventions is noticed.

@@ -29,7 +29,7 @@ pub(super) struct Effect {
     pub goes_on: bool,
 }
 
-/// What is known of an effect beyond the registers read and written. Slots are distances from the stack pointer.
+/// The effect of an instruction on the frame and on memory. Slots are distances from the stack pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     /// Writes no memory.

@@ -1,4 +1,4 @@
-//! Where exceptions land in the code.
+//! The landings of exceptions.
 //!
 //! Behind a call that throws, control continues at the call's landing, with nothing in the registers that is known: so
 //! passes treat a landing as a block that unknown code jumps to. The call itself counts as reading and writing all

@@ -44,7 +44,7 @@ use place::Aligned;
 /// The number of bytes of code that a processor fetches at a time.
 const LINE: u32 = 64;
 
-/// What is known of machine code besides its bytes.
+/// The properties of machine code that its bytes do not show.
 #[derive(Clone, Copy)]
 pub(super) struct Layout<'a> {
     /// The starts of the basic blocks, in ascending order.
@@ -72,7 +72,7 @@ impl<'a> Layout<'a> {
 
 #[cfg(test)]
 impl Layout<'_> {
-    /// The layout of code of which nothing is known.
+    /// The layout of code of which only the bytes are known.
     const UNKNOWN: Layout<'static> = Layout {
         blocks: &[],
         cold: u32::MAX,
@@ -165,7 +165,7 @@ impl CodeItem {
     }
 }
 
-/// What may change when a piece moves. Places are old ones.
+/// The kind of a piece, which says what may change when the piece moves. Places are old ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// An instruction that never changes, except that `padding` bytes in front of it are left out.

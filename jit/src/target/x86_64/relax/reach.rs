@@ -14,7 +14,7 @@ use super::cold_split::ColdSplit;
 use super::effects::Effect;
 use super::{CodeItem, Kind, Places};
 
-/// How control gets lost.
+/// A place at which control leaves the code.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Lost {
     /// Control runs past the piece at this old place into something other than code of the same part.

@@ -237,7 +237,7 @@ mod tests {
         code.bytes
     }
 
-    /// Reports whether `copy` behind `first`, whose value is used, is left out, where `between` stands in between.
+    /// Reports whether the pass removes `copy`, given that it follows `first` and `between` and that its value is used.
     fn is_left_out(first: &[u8], between: &[u8], copy: &[u8]) -> bool {
         let parts = [first, &USE, between, copy, &RET];
         let bytes = relaxed(&parts, &[0]);

@@ -142,7 +142,7 @@ impl SinglePass {
         claims.clear();
         uses.find(func);
         let frame = place_slots(func, slots)?;
-        let code = MachineCode { entry: origins.first(), ..MachineCode::default() };
+        let code = MachineCode { entry: origins.first_origin(), ..MachineCode::default() };
         let mut emitter = Emitter {
             func,
             features: *features,

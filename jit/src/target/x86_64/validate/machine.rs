@@ -13,7 +13,7 @@ use iced_x86::{Code, ConditionCode, Instruction, InstructionInfoFactory, Mnemoni
 
 use super::convention::Conventions;
 use super::image::{Image, Mark};
-use crate::validate::{Event, Machine, Place, Run, SharedPart, Side, Step};
+use crate::validate::{Event, Machine, Place, SharedPart, Side, Step, SymbolicRun};
 use crate::validate::{Op, Term, Terms};
 
 /// The first location of the vector registers; the general registers come before them, by their numbers.
@@ -99,7 +99,13 @@ impl Machine for X86<'_> {
         }
     }
 
-    fn step(&self, side: Side, terms: &mut Terms, run: &mut Run<Mark>, peer: &[Event<Mark>]) -> Done<Step> {
+    fn step(
+        &self,
+        side: Side,
+        terms: &mut Terms,
+        run: &mut SymbolicRun<Mark>,
+        peer: &[Event<Mark>],
+    ) -> Done<Step> {
         let image = self.image(side);
         let inst = image.decode(run.place)?;
         let is_new = side == Side::After;
@@ -124,7 +130,7 @@ fn is_indirect_jump(inst: &Instruction) -> bool {
 }
 
 /// Reports whether the target of an indirect jump is computed from a place in the code.
-fn is_table_jump(inst: &Instruction, terms: &mut Terms, run: &Run<Mark>) -> bool {
+fn is_table_jump(inst: &Instruction, terms: &mut Terms, run: &SymbolicRun<Mark>) -> bool {
     is_indirect_jump(inst)
         && inst.op0_kind() == OpKind::Register
         && terms.split_place(run.values[inst.op0_register().number()]).is_some()
@@ -138,7 +144,7 @@ pub(super) struct Cpu<'a, 'b> {
     pub mark: Mark,
     pub is_new: bool,
     pub terms: &'b mut Terms,
-    pub run: &'b mut Run<Mark>,
+    pub run: &'b mut SymbolicRun<Mark>,
     pub peer: &'b [Event<Mark>],
 }
 

@@ -46,7 +46,7 @@ impl Reader<'_> {
         if size > TOUCHED {
             for _ in 0..size / TOUCHED {
                 self.code.two(Op::Sub_rm64_imm32, RSP, number(64, TOUCHED as i32));
-                let (code, origin) = (TrapCode::StackOverflow, self.origins.first());
+                let (code, origin) = (TrapCode::StackOverflow, self.origins.first_origin());
                 self.code.trap(TrapSite { pc: self.code.here(), code, origin });
                 self.code.two(Op::Test_rm32_r32, Operand::At(RSP, 0), Register::ESP);
             }
@@ -96,7 +96,7 @@ impl Reader<'_> {
     pub(super) fn instruction(&mut self, inst: Inst) -> Done {
         let data = self.func.dfg.insts[inst];
         match data {
-            _ if super::homes::is_remade(self.func, inst) => Ok(()),
+            _ if super::locations::is_remade(self.func, inst) => Ok(()),
             InstructionData::Binary { opcode, args } => match self.is_float(args[0]) {
                 true => self.float_binary(inst, opcode, args),
                 false => self.integer_binary(inst, opcode, args),

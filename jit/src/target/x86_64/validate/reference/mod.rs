@@ -32,9 +32,9 @@ mod control;
 mod convert;
 mod exception;
 mod float;
-mod homes;
 mod integer;
 mod listing;
+mod locations;
 mod memory;
 
 use std::cell::RefCell;
@@ -50,8 +50,8 @@ use super::report;
 use crate::abi::store_context;
 use crate::code::{METRICS_SLOT, MachineCode, Origins, PATH_SLOT, RECORD_SLOT, VMCTX_SLOT};
 use crate::validate::{SharedPart, walk};
-use homes::Locations;
 use listing::{Code, Label};
+use locations::Locations;
 
 /// What the single-pass code generator says of its code. Nothing of it is trusted.
 #[derive(Clone, Debug, Default)]
@@ -92,7 +92,7 @@ pub(in crate::target::x86_64) fn check(
 ) -> Result<(), String> {
     let slots = Slots::of(func);
     slots.check_tables(func, code)?;
-    if code.cold.is_some() || !code.relocs.is_empty() || code.entry != origins.first() {
+    if code.cold.is_some() || !code.relocs.is_empty() || code.entry != origins.first_origin() {
         return Err("the tables are not those of baseline code".into());
     }
     let reader = Reader::new(func, origins, claims, (&slots, is_pinned))?;
@@ -203,7 +203,7 @@ impl<'a> Reader<'a> {
             claims,
             homes: Locations::new(func, &fused),
             fused,
-            needed: homes::needed(func),
+            needed: locations::needed(func),
             conventions: Conventions::exact(func),
             code: Code::default(),
             blocks: HashMap::new(),
@@ -261,7 +261,7 @@ impl<'a> Reader<'a> {
     /// An instruction without a location of its own belongs to that of the last one before it.
     fn note_location(&mut self, inst: Inst) {
         let location = self.func.srcloc(inst);
-        if !location.is_default() && !homes::is_remade(self.func, inst) {
+        if !location.is_default() && !locations::is_remade(self.func, inst) {
             self.location = self.origins.number(location).unwrap_or(0);
         }
     }
