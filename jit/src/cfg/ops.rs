@@ -64,25 +64,36 @@ pub(crate) fn may_stop(op: &Operator<'_>) -> bool {
 
 /// Reports whether `op` computes a scalar, can never trap, and is frequent.
 fn only_computes(op: &Operator<'_>) -> bool {
+    is_constant(op) || is_integer_computation(op) || is_float_computation(op)
+}
+
+fn is_constant(op: &Operator<'_>) -> bool {
     use Operator::*;
-    match op {
-        I32Const { .. } | I64Const { .. } | F32Const { .. } | F64Const { .. } => true,
-        I32Eqz | I32Eq | I32Ne | I32LtS | I32LtU | I32GtS | I32GtU | I32LeS | I32LeU | I32GeS | I32GeU => {
-            true
-        }
-        I64Eqz | I64Eq | I64Ne | I64LtS | I64LtU | I64GtS | I64GtU | I64LeS | I64LeU | I64GeS | I64GeU => {
-            true
-        }
-        I32Add | I32Sub | I32Mul | I32And | I32Or | I32Xor | I32Shl | I32ShrS | I32ShrU | I32Rotl
-        | I32Rotr => true,
-        I64Add | I64Sub | I64Mul | I64And | I64Or | I64Xor | I64Shl | I64ShrS | I64ShrU | I64Rotl
-        | I64Rotr => true,
-        I32Clz | I32Ctz | I32Popcnt | I64Clz | I64Ctz | I64Popcnt => true,
-        I32WrapI64 | I64ExtendI32S | I64ExtendI32U | I32Extend8S | I32Extend16S => true,
-        F64Add | F64Sub | F64Mul | F64Div | F64Eq | F64Ne | F64Lt | F64Gt | F64Le | F64Ge => true,
-        F32Add | F32Sub | F32Mul | F32Div | F32Eq | F32Ne | F32Lt | F32Gt | F32Le | F32Ge => true,
-        _ => false,
-    }
+    matches!(op, I32Const { .. } | I64Const { .. } | F32Const { .. } | F64Const { .. })
+}
+
+#[rustfmt::skip]
+fn is_integer_computation(op: &Operator<'_>) -> bool {
+    use Operator::*;
+    matches!(
+        op,
+        I32Eqz | I32Eq | I32Ne | I32LtS | I32LtU | I32GtS | I32GtU | I32LeS | I32LeU | I32GeS | I32GeU
+        | I64Eqz | I64Eq | I64Ne | I64LtS | I64LtU | I64GtS | I64GtU | I64LeS | I64LeU | I64GeS | I64GeU
+        | I32Add | I32Sub | I32Mul | I32And | I32Or | I32Xor | I32Shl | I32ShrS | I32ShrU | I32Rotl | I32Rotr
+        | I64Add | I64Sub | I64Mul | I64And | I64Or | I64Xor | I64Shl | I64ShrS | I64ShrU | I64Rotl | I64Rotr
+        | I32Clz | I32Ctz | I32Popcnt | I64Clz | I64Ctz | I64Popcnt
+        | I32WrapI64 | I64ExtendI32S | I64ExtendI32U | I32Extend8S | I32Extend16S
+    )
+}
+
+#[rustfmt::skip]
+fn is_float_computation(op: &Operator<'_>) -> bool {
+    use Operator::*;
+    matches!(
+        op,
+        F64Add | F64Sub | F64Mul | F64Div | F64Eq | F64Ne | F64Lt | F64Gt | F64Le | F64Ge
+        | F32Add | F32Sub | F32Mul | F32Div | F32Eq | F32Ne | F32Lt | F32Gt | F32Le | F32Ge
+    )
 }
 
 /// A reader of instructions from any position in a function body, where constructs end that began earlier.
