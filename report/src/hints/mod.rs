@@ -125,7 +125,7 @@ pub fn write(module: &Module, profile: &Profile, options: &Options) -> Result<Hi
     let bytes = hints::with_sections(module.info(), &module.bytes()?, &sections);
     let hinted = Module::new(module.engine(), &bytes)?;
     let accuracy = accuracy_of(&hinted, profile)?;
-    Ok(Hinted { bytes, sections: sections.iter().map(Section::of).collect(), accuracy })
+    Ok(Hinted { bytes, sections: sections.iter().map(Section::from_section).collect(), accuracy })
 }
 
 /// Returns how often branches went as the hints say that a module has; the profile is of another run of it.
@@ -142,7 +142,7 @@ pub fn accuracy(module: &Module, profile: &Profile) -> Result<Accuracy> {
 }
 
 fn accuracy_of(module: &Module, profile: &Profile) -> Result<Accuracy> {
-    HintAccuracy::new(module.info(), profile).map(Accuracy::of).map_err(Error::told)
+    HintAccuracy::new(module.info(), profile).map(Accuracy::from_accuracy).map_err(Error::told)
 }
 
 fn ensure_edges(profile: &Profile) -> Result<()> {
