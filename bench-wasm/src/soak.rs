@@ -1,5 +1,6 @@
 //! A long-running service: many threads make instances, call them, take profiles and drop everything, while functions
-//! are compiled in the background and engines come and go.
+//! are compiled in the background and engines come and go. Some requests are for a module that throws and allocates
+//! objects, and some for a component that uses WASI.
 //!
 //! Output: the resources of the process after each phase. Tested invariant of the engine: it leaks none.
 
@@ -10,13 +11,19 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::{Context, Result, ensure};
+use wprof::component::{self, Component};
 use wprof::profiler::BurstLengths;
+use wprof::wasi::{WasiCtx, WasiCtxBuilder};
 use wprof::{
-    Adaptive, Caller, Collect, Config, Engine, Error, ExternRef, Linker, Module, ProfilingConfig, Store,
-    Strategy, Trap,
+    Adaptive, Caller, Collect, Config, Engine, Error, ExternRef, Instance, Linker, Module, ProfilingConfig,
+    Store, Strategy, Trap, wasi2,
 };
 
 use crate::session::failure;
+
+mod guests;
+
+use guests::{COMPONENT, MODULE, OBJECTS};
 
 /// Number of engines that serve at the same time.
 const ENGINES: usize = 6;
@@ -28,34 +35,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Threads and descriptors that the library keeps for the process after its first use: its timer is a thread that
 /// waits on a descriptor.
 pub const KEPT: usize = 1;
-
-/// A module with loops, calls, indirect calls, memory, tables, host calls, and traps for some arguments.
-const MODULE: &str = r#"(module
-    (import "host" "keep" (func $keep (param externref) (result externref)))
-    (type $unary (func (param i32) (result i32)))
-    (memory 2) (table $kept 4 externref) (table $calls funcref (elem $double $mix $fill))
-    (func $double (type $unary) (i32.mul (local.get 0) (i32.const 2)))
-    (func $mix (type $unary) (i32.xor (local.get 0) (i32.rotl (local.get 0) (i32.const 7))))
-    (func $fill (type $unary)
-        (memory.fill (i32.const 64) (local.get 0) (i32.const 256))
-        (i32.load (i32.and (local.get 0) (i32.const 0xff))))
-    (func $fib (param i32) (result i32)
-        (if (result i32) (i32.lt_u (local.get 0) (i32.const 2))
-            (then (local.get 0))
-            (else (i32.add (call $fib (i32.sub (local.get 0) (i32.const 1)))
-                (call $fib (i32.sub (local.get 0) (i32.const 2)))))))
-    (func (export "serve") (param $n i32) (param $kept externref) (result i32) (local $sum i32) (local $i i32)
-        (table.set $kept (i32.const 1) (call $keep (local.get $kept)))
-        (loop $again
-            (local.set $sum (i32.add (local.get $sum)
-                (call_indirect $calls (type $unary) (local.get $i) (i32.rem_u (local.get $i) (i32.const 3)))))
-            (i32.store offset=1024 (i32.and (local.get $sum) (i32.const 0xfffc)) (local.get $sum))
-            (local.set $i (i32.add (local.get $i) (i32.const 1)))
-            (br_if $again (i32.lt_u (local.get $i) (local.get $n))))
-        (drop (memory.grow (i32.const 1)))
-        (if (i32.eqz (i32.rem_u (local.get $n) (i32.const 17))) (then (unreachable)))
-        (i32.add (local.get $sum) (call $fib (i32.and (local.get $n) (i32.const 15)))))
-    (func (export "spin") (loop $again (br $again))))"#;
 
 /// The system resources of a process.
 #[derive(Clone, Copy, Debug)]
@@ -88,10 +67,13 @@ impl Usage {
     }
 }
 
-/// A serving engine with its module.
+/// A serving engine with its modules and its component.
 struct Serving {
     module: Module,
     linker: Linker<u64>,
+    objects: Module,
+    component: Component,
+    components: component::Linker<WasiCtx>,
 }
 
 impl Serving {
@@ -109,11 +91,40 @@ impl Serving {
         let engine = Engine::new(config.promote_after(20).interruptible(true))?;
         let mut linker = Linker::new(&engine);
         linker.func_wrap("host", "keep", |_: Caller<'_, u64>, kept: Option<ExternRef>| kept)?;
-        Ok(Serving { module: Module::new(&engine, MODULE)?, linker })
+        let mut components = component::Linker::new(&engine);
+        wasi2::add_to_linker(&mut components, |wasi: &mut WasiCtx| wasi)?;
+        let (module, objects) = (Module::new(&engine, MODULE)?, Module::new(&engine, OBJECTS)?);
+        Ok(Serving { module, linker, objects, component: Component::new(&engine, COMPONENT)?, components })
+    }
+
+    /// Serves a request, of one kind of three: most are for the first.
+    fn serve(&self, number: u64) -> wprof::Result<()> {
+        match number % 10 {
+            4 => self.serve_objects(number),
+            8 => self.serve_component(number),
+            _ => self.serve_module(number),
+        }
+    }
+
+    fn serve_objects(&self, number: u64) -> wprof::Result<()> {
+        let mut store = Store::try_new(self.objects.engine(), ())?;
+        let instance = Linker::new(self.objects.engine()).instantiate(&mut store, &self.objects)?;
+        let n = 1000 + (number % 3000) as i32;
+        let caught = instance.get_typed_func::<i32, i32>(&mut store, "serve")?.call(&mut store, n)?;
+        expect(caught == (n + 3) / 8, "what is 5 more than a multiple of 8 to be caught", &(n, caught))?;
+        verified(&instance, &store)
+    }
+
+    fn serve_component(&self, number: u64) -> wprof::Result<()> {
+        let mut store = Store::try_new(self.component.engine(), WasiCtxBuilder::new().build())?;
+        let instance = self.components.instantiate(&mut store, &self.component)?;
+        let n = (number % 1000) as u32;
+        let served = instance.get_typed_func::<(u32,), (u32,)>("serve")?.call(&mut store, (n,))?;
+        expect(served == (n,), "as many bytes as were asked for", &(n, served))
     }
 
     /// Serves a request in a new store: every seventh request first hits a deadline, and some calls trap.
-    fn serve(&self, number: u64) -> wprof::Result<()> {
+    fn serve_module(&self, number: u64) -> wprof::Result<()> {
         let module = &self.module;
         let mut store = Store::try_new(module.engine(), number)?;
         let instance = self.linker.instantiate(&mut store, module)?;
@@ -131,10 +142,15 @@ impl Serving {
             let served = serve.call(&mut store, (n, Some(kept)));
             expect(served.is_err() == (n % 17 == 0), "a trap for multiples of 17 only", &served)?;
         }
-        if module.engine().config().profiles() {
-            instance.profile(&store)?.verify().map_err(Error::msg)?;
-        }
-        Ok(())
+        verified(&instance, &store)
+    }
+}
+
+/// Checks the profile of an instance, if its engine profiles.
+fn verified<T: 'static>(instance: &Instance, store: &Store<T>) -> wprof::Result<()> {
+    match instance.module(store).engine().config().profiles() {
+        true => instance.profile(store)?.verify().map_err(Error::msg),
+        false => Ok(()),
     }
 }
 

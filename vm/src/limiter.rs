@@ -259,7 +259,9 @@ fn ask_awaited(
         }
         _ => {}
     }
-    let wait = Wait::begin(store, "an async limiter")?;
+    // SAFETY: `may_wait` is set only by wasm code and by functions that are awaited; both run on the fiber of their call, on
+    // which the host has nothing here that may not be sent.
+    let wait = unsafe { Wait::begin(store, "an async limiter")? };
     let answer = wait.until(match growth.what {
         Grows::Memory => limiter.memory_growing(current, desired, maximum),
         Grows::Table => limiter.table_growing(current, desired, maximum),

@@ -27,13 +27,16 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// Prepares to wait. The caller guarantees that this code runs on the fiber of the surrounding call, if there is
-    /// one, and that everything on the stack above the wasm code or the start of the fiber can be sent to another
+    /// Prepares to wait.
+    ///
+    /// # Safety
+    /// The caller guarantees that until the end of the wait this code runs on the fiber of the surrounding call, if there
+    /// is one, and that everything on the stack above the wasm code or the start of the fiber can be sent to another
     /// thread.
     ///
     /// # Errors
     /// Fails if the surrounding call is not awaited; `what` is then named as what would have waited.
-    pub(crate) fn begin(store: &mut StoreOpaque, what: &str) -> Result<Wait> {
+    pub(crate) unsafe fn begin(store: &mut StoreOpaque, what: &str) -> Result<Wait> {
         let Some(suspender) = store.control.suspender() else {
             let message = format!("{what} was called in a call that is not async: use call_async");
             return Err(Error::new(ErrorKind::Host, message));
@@ -45,8 +48,8 @@ impl Wait {
 
     pub(crate) fn until<F: Future + Send + ?Sized>(&self, future: Box<F>) -> Result<F::Output, Dropped> {
         let mut future = Pin::from(future);
-        // SAFETY: the suspender exists while this code runs on its fiber, which holds only values that can be sent to
-        // another thread; the future can be sent, too.
+        // SAFETY: whoever began the wait guarantees that this code runs on the fiber of the suspender, and that the fiber
+        // holds only values that can be sent to another thread; the future can be sent, too.
         unsafe { self.suspender.wait(future.as_mut()) }
     }
 

@@ -166,7 +166,8 @@ pub(crate) fn awaited<T: 'static, P: WasmResults, R: WasmRet + 'static>(
     func: Box<AsyncCode<T, P, R>>,
 ) -> HostFunc<T> {
     let code = Box::new(move |store: &mut StoreInner<T>, instance, values: &mut [VmValue]| {
-        let wait = Wait::begin(&mut store.opaque, "an async host function")?;
+        // SAFETY: wasm code calls this on the fiber of its call; values of wasm and the types of the parameters can be sent.
+        let wait = unsafe { Wait::begin(&mut store.opaque, "an async host function")? };
         // SAFETY: the caller passes values of the parameters' types, from this store.
         let params = unsafe { P::load(values, &store.opaque) };
         let result = wait.until(func(Caller::new(store, instance), params));
@@ -186,7 +187,8 @@ pub(crate) fn dynamic_awaited<T: 'static>(ty: FuncType, func: Box<DynamicAsyncCo
     let types = ty.clone();
     let code = Box::new(move |store: &mut StoreInner<T>, instance, values: &mut [VmValue]| {
         let (params, mut results) = passed(&types, values, &store.opaque);
-        let wait = Wait::begin(&mut store.opaque, "an async host function")?;
+        // SAFETY: wasm code calls this on the fiber of its call; a `Val` can be sent.
+        let wait = unsafe { Wait::begin(&mut store.opaque, "an async host function")? };
         let result = wait.until(func(Caller::new(store, instance), &params, &mut results));
         wait.end(&mut store.opaque);
         result??;

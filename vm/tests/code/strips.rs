@@ -111,19 +111,21 @@ fn loops_make_the_same_rounds_however_they_count() -> Outcome {
     Ok(())
 }
 
-/// A counted loop whose header ends with a switch, so that the header is copied behind each of its cases. Returns how many
-/// of the calls did not make 200 rounds.
-const SWITCH: &str = "(module
+/// Returns a module with a counted loop whose header ends with a switch, so that the header is copied behind each of its
+/// cases. It returns how many of the calls did not make 200 rounds.
+fn switch() -> String {
+    format!(
+        "(module
           (memory 1)
           (global $done (mut i32) (i32.const 0))
-          (func $rounds (local $i i32)
+          (func $rounds (local $i i32) (local $x i32)
             (loop $again
               (drop (f32.load offset=16 (local.get $i)))
               (block $join (block $a (block $b (block $c (block $default (block $copy
                 (br_table $default $a $copy $b $c $default $copy $default
                   (i32.and (local.get $i) (i32.const 15))))
                 (memory.copy (i32.const 0) (i32.const 0) (i32.const 0)) (br $join))
-                (br $join)) (br $join)) (br $join)) (br $join))
+                (br $join)) (br $join)) (br $join)) {long} (br $join))
               (local.set $i (i32.add (local.get $i) (i32.const 1)))
               (br_if $again (i32.lt_u (local.get $i) (i32.const 200))))
             (global.set $done (local.get $i)))
@@ -132,7 +134,10 @@ const SWITCH: &str = "(module
               (call $rounds)
               (local.set $wrong (i32.add (local.get $wrong) (i32.ne (global.get $done) (i32.const 200))))
               (br_if $again (local.tee $calls (i32.sub (local.get $calls) (i32.const 1)))))
-            (local.get $wrong)))";
+            (local.get $wrong)))",
+        long = long(14)
+    )
+}
 
 #[test]
 fn rounds_that_begin_in_another_copy_of_the_header_do_not_run_past_the_end() -> Outcome {
@@ -142,7 +147,7 @@ fn rounds_that_begin_in_another_copy_of_the_header_do_not_run_past_the_end() -> 
     eager.reoptimization(Some(Policy::eager()));
     for config in [&config, &eager, &adaptive(BurstLengths::new(1_000_000, 10), Strategy::Optimized)] {
         let engine = Engine::new(config)?;
-        let module = Module::new(&engine, SWITCH)?;
+        let module = Module::new(&engine, switch())?;
         let mut store = Store::new(&engine, ());
         let instance = Linker::new(&engine).instantiate(&mut store, &module)?;
         let wrong = instance.get_typed_func::<i32, i32>(&mut store, "wrong")?;

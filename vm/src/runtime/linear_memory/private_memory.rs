@@ -187,7 +187,8 @@ impl LinearMemory {
     /// behalf of the store's wasm code, in its thread, and does not pass the bytes to the system.
     pub fn data_on_demand(&mut self) -> &mut [u8] {
         // SAFETY: the first `len` bytes are accessible, or are made so by the signal handler when they are
-        // touched; and the borrow is exclusive.
+        // touched. The borrow is exclusive: the handler writes a page only before its first access, in the middle of an
+        // instruction that has read and written nothing of it.
         unsafe { std::slice::from_raw_parts_mut(self.mapping.base().as_ptr(), self.len() as usize) }
     }
 
