@@ -115,7 +115,8 @@ pub fn define<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) -> Res
     types.func(
         "[method]outgoing-response.set-status-code",
         |host, (response, status): (Outgoing, u16)| {
-            let is_valid = (100..1000).contains(&status);
+            // A response with a lower status would announce another one.
+            let is_valid = (200..1000).contains(&status);
             if is_valid {
                 host.table().get_mut(&response)?.status = status;
             }
