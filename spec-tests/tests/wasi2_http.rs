@@ -2,6 +2,8 @@
 
 #[path = "wasi2/embed.rs"]
 mod embed;
+#[path = "wasi2/http_limits.rs"]
+mod limits;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -9,6 +9,14 @@
 //   /secure/HOST  the same by HTTPS
 //   /status      418 without a body
 //   /fields      which fields cannot be set
+//   /code/N      1 if N cannot be the status of a response, else 0
+//   /long        which of several long texts of a request are refused
+//   /fill/WHAT   keeps without end: c fields that are copies, p paths, q requests, r responses, h heads of the request
+//   /hoard       keeps the request
+//   /ask/N/HOST  asks N times, one after the other; says how many were answered, and the last error code
+//   /keep/N/HOST the same, and keeps the responses without reading them
+//   /many/N/HOST asks N times at once, and keeps what is to come
+//   /forget/HOST asks, and drops what is to come
 //   /trap, /silent, /half, /error   answer wrongly
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -36,6 +44,7 @@ FROM("io/streams", "[resource-drop]output-stream") void drop_output(u32);
 FROM("http/types", "[constructor]fields") u32 fields(void);
 FROM("http/types", "[method]fields.get") void fields_get(u32, const char *, u32, Text *);
 FROM("http/types", "[method]fields.append") void fields_append(u32, const char *, u32, const void *, u32, Done *);
+FROM("http/types", "[method]fields.clone") u32 fields_clone(u32);
 FROM("http/types", "[resource-drop]fields") void drop_fields(u32);
 FROM("http/types", "[method]incoming-request.method") void request_method(u32, Method *);
 FROM("http/types", "[method]incoming-request.path-with-query") void request_path(u32, Maybe *);
@@ -227,6 +236,124 @@ static void bad_fields(u32 out) {
     say(out, 200, codes, 4);
 }
 
+static u8 *digits(u8 *end, u32 n) {
+    do *--end = '0' + n % 10, n /= 10; while (n);
+    return end;
+}
+
+// Takes a number and the slash behind it.
+static u32 number(Text *from) {
+    u32 n = 0;
+    while (from->len && *from->at >= '0' && *from->at <= '9') n = n * 10 + *from->at++ - '0', from->len--;
+    if (from->len) from->at++, from->len--;
+    return n;
+}
+
+static void refused_code(Text text, u32 out) {
+    u8 code = '0' + set_status(response(fields()), number(&text));
+    say(out, 200, &code, 1);
+}
+
+static u8 big[1 << 20];
+
+static void fill_big(void) {
+    volatile u8 *to = big;
+    for (u32 i = 0; i < sizeof big; i++) to[i] = 'a';
+}
+
+static void long_texts(u32 out) {
+    u32 own = ask(fields());
+    u8 codes[8];
+    const char *text = (const char *)big;
+    fill_big();
+    codes[0] = '0' + ask_path(own, 1, text, 1 << 20);
+    codes[1] = '0' + ask_path(own, 1, text, 65535);
+    codes[2] = '0' + ask_authority(own, 1, text, 8193);
+    codes[3] = '0' + ask_authority(own, 1, text, 8192);
+    codes[4] = '0' + ask_method(own, 9, (u32)big, 8193);
+    codes[5] = '0' + ask_method(own, 9, (u32)big, 8192);
+    codes[6] = '0' + ask_scheme(own, 1, 2, (u32)big, 8193);
+    codes[7] = '0' + ask_scheme(own, 1, 2, (u32)big, 8192);
+    say(out, 200, codes, 8);
+}
+
+static u32 long_fields(void) {
+    Done done;
+    u32 own = fields();
+    fields_append(own, "x", 1, big, 8000, &done);
+    return own;
+}
+
+static void fill(u32 request, u8 what, u32 out) {
+    fill_big();
+    u32 own = long_fields();
+    for (u32 i = 0; i < 100000; i++) {
+        if (what == 'c') fields_clone(own);
+        else if (what == 'p') ask_path(ask(fields()), 1, (const char *)big, 60000);
+        else if (what == 'q') ask(long_fields());
+        else if (what == 'r') response(long_fields());
+        else request_headers(request);
+    }
+    say(out, 200, "kept", 4);
+}
+
+static void ask_host(Text host, Coded *sent) {
+    u32 request = ask(fields());
+    ask_authority(request, 1, host.at, host.len);
+    send(request, 0, 0, sent);
+}
+
+// Gives 0, or one more than an error code.
+static u32 ask_once(Text host, int keeps) {
+    Coded sent;
+    Got got;
+    Result body, opened, part;
+    ask_host(host, &sent);
+    if (sent.failed) return 1 + sent.code;
+    u32 pollable = future_ready(sent.handle);
+    block(pollable);
+    drop_pollable(pollable);
+    future_get(sent.handle, &got);
+    if (!got.failed && !keeps) {
+        u32 before = used;
+        response_body(got.handle, &body);
+        body_stream(body.handle, &opened);
+        do used = before, read_some(opened.handle, 65536, &part); while (!part.failed);
+        drop_input(opened.handle);
+        drop_body(body.handle);
+        drop_response(got.handle);
+    }
+    drop_future(sent.handle);
+    return got.failed ? 1 + got.code : 0;
+}
+
+static void ask_often(Text text, int keeps, u32 out) {
+    u32 answered = 0, failed = 0;
+    for (u32 n = number(&text); n > 0; n--) {
+        u32 code = ask_once(text, keeps);
+        if (code) failed = code;
+        else answered++;
+    }
+    u8 said[30], *at = digits(said + 30, failed);
+    *--at = ' ';
+    at = digits(at, answered);
+    say(out, 200, at, said + 30 - at);
+}
+
+static void ask_many(Text text, u32 out) {
+    Coded sent;
+    for (u32 n = number(&text); n > 0; n--) ask_host(text, &sent);
+    say(out, 200, "asked", 5);
+}
+
+static void forget(Text host, u32 out) {
+    Coded sent;
+    ask_host(host, &sent);
+    if (sent.failed) __builtin_trap();
+    drop_future(sent.handle);
+    say(out, 200, "gone", 4);
+}
+
 EXPORT("wasi:http/incoming-handler@0.2.0#handle") void handle(u32 request, u32 out) {
     Maybe path;
     u32 before = used, stream;
@@ -238,6 +365,14 @@ EXPORT("wasi:http/incoming-handler@0.2.0#handle") void handle(u32 request, u32 o
     else if (starts(text, "/secure/")) proxy((Text){text.at + 8, text.len - 8}, 1, out);
     else if (starts(text, "/status")) { u32 body = begin(out, 418, fields(), &stream); end(body, stream); }
     else if (starts(text, "/fields")) bad_fields(out);
+    else if (starts(text, "/code/")) refused_code((Text){text.at + 6, text.len - 6}, out);
+    else if (starts(text, "/long")) long_texts(out);
+    else if (starts(text, "/fill/")) fill(request, text.at[6], out);
+    else if (starts(text, "/ask/")) ask_often((Text){text.at + 5, text.len - 5}, 0, out);
+    else if (starts(text, "/keep/")) ask_often((Text){text.at + 6, text.len - 6}, 1, out);
+    else if (starts(text, "/many/")) ask_many((Text){text.at + 6, text.len - 6}, out);
+    else if (starts(text, "/forget/")) forget((Text){text.at + 8, text.len - 8}, out);
+    else if (starts(text, "/hoard")) { say(out, 200, "kept", 4); used = before; return; }
     else if (starts(text, "/trap")) __builtin_trap();
     else if (starts(text, "/half")) begin(out, 200, fields(), &stream);
     else if (starts(text, "/error")) answer(out, 1, 35, 0, 0, 0, 0, 0, 0);

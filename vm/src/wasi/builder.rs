@@ -27,6 +27,15 @@ use crate::{Error, ErrorKind, Result};
 /// programs and itself.
 const MAX_DESCRIPTORS: usize = 10_000;
 
+/// Maximum bytes of all HTTP bodies of a program together.
+const MAX_BODIES: usize = 256 << 20;
+
+/// Maximum bytes of the heads and trailers of all HTTP messages of a program together.
+const MAX_HEADS: usize = 64 << 20;
+
+/// Maximum number of threads of one kind that work for a program.
+const MAX_THREADS: usize = 16;
+
 /// Builds the usual [`WasiCtx`]. By default it has no arguments, no environment, no files, empty input and no output;
 /// the real clocks, and random numbers from the system.
 pub struct WasiCtxBuilder {
@@ -224,8 +233,23 @@ impl WasiCtxBuilder {
     /// Lets a component send HTTP requests to the hosts for which `may` returns true: `example.com`, or
     /// `example.com:8080`. Without it no host is allowed. Requests are encrypted if the program asks for HTTPS,
     /// for which the feature `https` must be on.
+    ///
+    /// A host's name is what the program has given, and its owner decides to which addresses it leads, also to those
+    /// of this machine: [`outgoing_http_addr_check`](WasiCtxBuilder::outgoing_http_addr_check) can restrict them.
+    /// [`socket_addr_check`](WasiCtxBuilder::socket_addr_check) does not apply.
     pub fn outgoing_http(&mut self, may: impl Fn(&str) -> bool + Send + Sync + 'static) -> &mut Self {
         self.network.set_requests(may);
+        self
+    }
+
+    /// Restricts the addresses to which a component's HTTP requests may be sent, by default all of the allowed hosts,
+    /// to those for which `may` returns true. It is called in another thread for each address to which a host's name
+    /// leads, before a connection to it is made.
+    pub fn outgoing_http_addr_check(
+        &mut self,
+        may: impl Fn(SocketAddr) -> bool + Send + Sync + 'static,
+    ) -> &mut Self {
+        self.network.set_reaches(may);
         self
     }
 
@@ -260,7 +284,10 @@ impl WasiCtxBuilder {
             random: builder.random,
             descriptors,
             network: builder.network,
-            bodies: Budget::default(),
+            bodies: Budget::new(MAX_BODIES),
+            heads: Budget::new(MAX_HEADS),
+            requests: Budget::new(MAX_THREADS),
+            lookups: Budget::new(MAX_THREADS),
             held_back: Vec::new(),
             resources: Mutex::default(),
         })))

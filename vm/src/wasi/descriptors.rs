@@ -8,6 +8,7 @@ use rustix::fs::{fdatasync, fstat, fsync, futimens};
 use rustix::io::Errno;
 
 use super::attributes::{Attributes, NewTime, timestamps};
+use super::budget::Budget;
 use super::constants::{fdflags, filetype};
 use super::fail::Outcome;
 use super::folder::Folder;
@@ -148,21 +149,21 @@ pub struct Descriptors {
     slots: Vec<Option<Descriptor>>,
     /// All lower numbers are taken.
     lowest: usize,
-    open: usize,
-    limit: usize,
+    /// The open files: descriptors, and what is open and has no number.
+    open: Budget,
 }
 
 impl Descriptors {
     /// Creates a table of `initial` descriptors, to which more can be added up to `limit`.
     pub fn new(initial: Vec<Descriptor>, limit: usize) -> Descriptors {
-        let open = initial.len();
-        Descriptors { slots: initial.into_iter().map(Some).collect(), lowest: open, open, limit }
+        let (lowest, open) = (initial.len(), Budget::with_used(initial.len(), limit));
+        Descriptors { slots: initial.into_iter().map(Some).collect(), lowest, open }
     }
 
     /// # Errors
     /// Returns an error if the limit of open descriptors is reached.
     pub fn check_room(&self) -> Result<(), Errno> {
-        if self.open < self.limit { Ok(()) } else { Err(Errno::MFILE) }
+        if self.open.has_room() { Ok(()) } else { Err(Errno::MFILE) }
     }
 
     /// Adds a descriptor under the lowest free number.
@@ -170,14 +171,14 @@ impl Descriptors {
     /// # Errors
     /// Returns an error if the limit of open descriptors is reached.
     pub fn add(&mut self, descriptor: Descriptor) -> Result<u32, Errno> {
-        self.check_room()?;
+        self.lease()?;
         let taken = self.slots[self.lowest..].iter().take_while(|slot| slot.is_some()).count();
         let index = self.lowest + taken;
         if index == self.slots.len() {
             self.slots.push(None);
         }
         self.slots[index] = Some(descriptor);
-        (self.lowest, self.open) = (index + 1, self.open + 1);
+        self.lowest = index + 1;
         Ok(index as u32)
     }
 
@@ -186,14 +187,17 @@ impl Descriptors {
     /// # Errors
     /// Returns an error if the limit of open descriptors is reached.
     pub fn lease(&mut self) -> Result<(), Errno> {
-        self.check_room()?;
-        self.open += 1;
-        Ok(())
+        if self.open.spend(1) { Ok(()) } else { Err(Errno::MFILE) }
     }
 
     /// Uncounts an object that was counted by [`Descriptors::lease`].
     pub fn give_back(&mut self) {
-        self.open -= 1;
+        self.open.give_back(1);
+    }
+
+    /// Returns the budget of open files, by which other threads count theirs.
+    pub fn open_files(&self) -> &Budget {
+        &self.open
     }
 
     /// Returns the open descriptors, in the order of their numbers.
@@ -219,7 +223,8 @@ impl Descriptors {
     /// Returns an error if the descriptor is not open.
     pub fn remove(&mut self, fd: u32) -> Result<Descriptor, Errno> {
         let removed = self.slots.get_mut(fd as usize).and_then(Option::take).ok_or(Errno::BADF)?;
-        (self.lowest, self.open) = (self.lowest.min(fd as usize), self.open - 1);
+        self.lowest = self.lowest.min(fd as usize);
+        self.give_back();
         Ok(removed)
     }
 

@@ -31,6 +31,9 @@ type Check = dyn Fn(SocketAddr, SocketAddrUse) -> bool + Send + Sync;
 /// The check whether HTTP requests may be sent to a host, with a port if one is named.
 type MayRequest = dyn Fn(&str) -> bool + Send + Sync;
 
+/// The check whether HTTP requests may be sent to an address.
+pub type MayReach = dyn Fn(SocketAddr) -> bool + Send + Sync;
+
 /// The rights of a program: none, unless there is a check.
 #[derive(Clone, Default)]
 pub struct NetworkRights {
@@ -39,6 +42,7 @@ pub struct NetworkRights {
     no_udp: bool,
     lookup: bool,
     requests: Option<Arc<MayRequest>>,
+    reaches: Option<Arc<MayReach>>,
 }
 
 impl NetworkRights {
@@ -60,6 +64,15 @@ impl NetworkRights {
 
     pub fn set_requests(&mut self, may_request: impl Fn(&str) -> bool + Send + Sync + 'static) {
         self.requests = Some(Arc::new(may_request));
+    }
+
+    pub fn set_reaches(&mut self, may_reach: impl Fn(SocketAddr) -> bool + Send + Sync + 'static) {
+        self.reaches = Some(Arc::new(may_reach));
+    }
+
+    /// Returns the check of the addresses to which HTTP requests may be sent, if not all are allowed.
+    pub fn reaches(&self) -> Option<Arc<MayReach>> {
+        self.reaches.clone()
     }
 
     /// Reports whether HTTP requests may be sent to a host.

@@ -23,8 +23,14 @@ pub struct System {
     pub descriptors: Descriptors,
     /// The rights of a component to use the network.
     pub network: NetworkRights,
-    /// The memory budget of HTTP bodies.
+    /// The memory budget of HTTP bodies, in bytes.
     pub bodies: Budget,
+    /// The memory budget of the heads and trailers of HTTP messages, in bytes.
+    pub heads: Budget,
+    /// The share of the places for threads that send HTTP requests.
+    pub requests: Budget,
+    /// The share of the places for threads that look up names.
+    pub lookups: Budget,
     /// What is to be done when the program next waits.
     pub held_back: Vec<Box<dyn FnOnce() + Send + Sync>>,
     /// The WASI 0.2 resources of a component. The lock is never contended: its user holds the system exclusively.

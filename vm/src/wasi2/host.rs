@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 use rustix::io::Errno;
 
 use crate::component::{ResourceTable, ResourceTableError};
+use crate::wasi::budget::{Budget, Charge};
 use crate::wasi::fail::{Fail, Outcome};
 use crate::wasi::guest::Guest;
 use crate::wasi::system::System;
@@ -21,6 +22,11 @@ impl<'a> Host<'a> {
     /// Returns the resources.
     pub fn table(&mut self) -> &mut ResourceTable {
         table(self.system)
+    }
+
+    /// Returns what the body of a message is charged to: a part of the budget of bodies, and the open files.
+    pub fn budgets_of_body(&self) -> (Charge, Budget) {
+        (self.system.bodies.charge(), self.system.descriptors.open_files().clone())
     }
 
     /// Counts one more open file.

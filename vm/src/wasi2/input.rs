@@ -12,6 +12,7 @@ use super::host::{Host, release_held, table};
 use super::http::{Ending, ErrorCode};
 use super::poll::{Pollable, Wish};
 use crate::component::Resource;
+use crate::wasi::budget::Charge;
 use crate::wasi::calls::wait_for;
 use crate::wasi::descriptors::What;
 use crate::wasi::fail::{Fail, Outcome};
@@ -26,8 +27,10 @@ pub struct InputStream {
     source: Source,
     /// Whether the stream has ended or failed.
     is_over: bool,
-    /// Whether the stream counts as an open file.
+    /// Whether the stream counts as an open file until it is dropped by the program.
     is_leased: bool,
+    /// The file of a body among the open ones.
+    _lease: Option<Charge>,
     /// How a body has ended, once it has.
     ending: Option<Arc<Answer<Ending>>>,
 }
@@ -41,34 +44,32 @@ enum Source {
 }
 
 impl InputStream {
+    fn new(source: Source) -> InputStream {
+        InputStream { source, is_over: false, is_leased: false, _lease: None, ending: None }
+    }
+
     /// Creates the stream of standard input.
     pub fn standard(what: &What) -> InputStream {
-        let source = match what {
+        InputStream::new(match what {
             What::File(file) => Source::File(file.clone(), 0),
             _ => Source::Memory,
-        };
-        InputStream { source, is_over: false, is_leased: false, ending: None }
+        })
     }
 
     /// Creates a stream of a file from a position on.
     pub fn of_file(file: Arc<HostFile>, position: u64) -> InputStream {
-        InputStream { source: Source::File(file, position), is_over: false, is_leased: true, ending: None }
+        InputStream { is_leased: true, ..InputStream::new(Source::File(file, position)) }
     }
 
     /// Creates a stream of bytes in memory.
     pub fn of_bytes(bytes: Vec<u8>) -> InputStream {
-        InputStream {
-            source: Source::Bytes(Cursor::new(bytes)),
-            is_over: false,
-            is_leased: false,
-            ending: None,
-        }
+        InputStream::new(Source::Bytes(Cursor::new(bytes)))
     }
 
     /// Creates the stream of a body that is still arriving.
-    pub fn of_body(file: Arc<HostFile>, ending: Arc<Answer<Ending>>) -> InputStream {
-        let source = Source::File(file, 0);
-        InputStream { source, is_over: false, is_leased: false, ending: Some(ending) }
+    pub fn of_body(file: Arc<HostFile>, ending: Arc<Answer<Ending>>, lease: Charge) -> InputStream {
+        let stream = InputStream::new(Source::File(file, 0));
+        InputStream { _lease: Some(lease), ending: Some(ending), ..stream }
     }
 
     /// Returns the error with which a body has ended, if it has.
@@ -78,7 +79,7 @@ impl InputStream {
 
     /// Creates the input stream of a connection, which itself counts as an open file.
     pub fn of_connection(file: Arc<HostFile>) -> InputStream {
-        InputStream { source: Source::File(file, 0), is_over: false, is_leased: false, ending: None }
+        InputStream::new(Source::File(file, 0))
     }
 
     /// Reports whether the stream reads from a file.

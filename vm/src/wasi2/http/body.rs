@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use super::fields::Fields;
+use super::cancel::Guard;
+use super::fields::{Fields, Trailers};
 use super::incoming_way::{Arriving, Ending};
 use super::message::Headers;
 use super::outbox::Outbox;
 use super::values::ErrorCode;
 use crate::Result;
 use crate::component::Resource;
-use crate::wasi::budget::Charge;
+use crate::wasi::budget::{Budget, Charge};
 use crate::wasi::fail::Outcome;
 use crate::wasi2::answer::Answer;
 use crate::wasi2::host::Host;
@@ -28,31 +29,57 @@ pub struct IncomingBody {
 }
 
 impl IncomingBody {
-    /// Creates a body that has arrived.
-    pub fn new(bytes: Vec<u8>, trailers: Headers, charge: Option<Charge>) -> IncomingBody {
+    /// Creates a body that has arrived, with its part of the budget.
+    pub fn new(bytes: Vec<u8>, trailers: Trailers, charge: Charge) -> IncomingBody {
         let (stream, trailers) = (InputStream::of_bytes(bytes), FutureTrailers::Known(Some(trailers)));
-        IncomingBody { stream: Some(stream), trailers, _charge: charge }
+        IncomingBody { stream: Some(stream), trailers, _charge: Some(charge) }
     }
 
-    /// Creates a body that is still arriving.
-    pub fn arriving(Arriving { file, ending }: Arriving) -> IncomingBody {
-        let stream = InputStream::of_body(file, ending.clone());
-        IncomingBody { stream: Some(stream), trailers: FutureTrailers::Coming(ending), _charge: None }
+    /// Creates a body that is still arriving, with the open files that it is.
+    pub fn arriving(Arriving { file, ending }: Arriving, leases: Leases) -> IncomingBody {
+        let stream = InputStream::of_body(file, ending.clone(), leases.way);
+        let trailers = FutureTrailers::Coming { ending, guard: None, _lease: leases.ending };
+        IncomingBody { stream: Some(stream), trailers, _charge: None }
+    }
+
+    /// Has the request end with a body that is still arriving.
+    pub fn guard(&mut self, of_request: Option<Guard>) {
+        if let FutureTrailers::Coming { guard, .. } = &mut self.trailers {
+            *guard = of_request;
+        }
+    }
+}
+
+/// The open files of a body that is still arriving, as long as they are open.
+pub struct Leases {
+    way: Charge,
+    ending: Charge,
+}
+
+impl Leases {
+    /// Counts the files; `None` if that would be too many.
+    pub fn of(open_files: &Budget) -> Option<Leases> {
+        Some(Leases { way: open_files.take(1)?, ending: open_files.take(1)? })
     }
 }
 
 /// `future-trailers`
 pub enum FutureTrailers {
     /// They are there, until the program takes them.
-    Known(Option<Headers>),
-    Coming(Arc<Answer<Ending>>),
+    Known(Option<Trailers>),
+    Coming {
+        ending: Arc<Answer<Ending>>,
+        /// Ends the request, if it is a response that is arriving.
+        guard: Option<Guard>,
+        _lease: Charge,
+    },
 }
 
 impl FutureTrailers {
     pub fn wish(&self) -> Wish {
         match self {
             FutureTrailers::Known(_) => Wish::Ready,
-            FutureTrailers::Coming(ending) => ending.wish(),
+            FutureTrailers::Coming { ending, .. } => ending.wish(),
         }
     }
 }
@@ -64,9 +91,9 @@ pub struct OutgoingBody {
 }
 
 impl OutgoingBody {
-    /// Opens a body, which is possible once.
-    pub fn open(outbox: &Outbox, headers: &Headers, charge: Charge) -> Option<OutgoingBody> {
-        let is_first = outbox.open(length_of(headers), charge);
+    /// Opens a body, which is possible once, with its part of the budget of bodies and the budget of open files.
+    pub fn open(outbox: &Outbox, headers: &Headers, budgets: (Charge, Budget)) -> Option<OutgoingBody> {
+        let is_first = outbox.open(length_of(headers), budgets);
         is_first.then(|| OutgoingBody { outbox: outbox.clone(), is_taken: false })
     }
 }
@@ -107,19 +134,22 @@ pub fn define<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) -> Res
 }
 
 /// The trailers of a body, returned once.
-type Trailers = Option<std::result::Result<std::result::Result<Option<Resource<Fields>>, ErrorCode>, ()>>;
+type Got = Option<std::result::Result<std::result::Result<Option<Resource<Fields>>, ErrorCode>, ()>>;
 
-fn trailers(host: &mut Host<'_>, (future,): (Resource<FutureTrailers>,)) -> Outcome<Trailers> {
+fn trailers(host: &mut Host<'_>, (future,): (Resource<FutureTrailers>,)) -> Outcome<Got> {
     let ending = match host.table().get_mut(&future)? {
         FutureTrailers::Known(list) => list.take().map(Ok),
-        FutureTrailers::Coming(ending) if !ending.is_there() => return Ok(None),
-        FutureTrailers::Coming(ending) => ending.take(),
+        FutureTrailers::Coming { ending, .. } if !ending.is_there() => return Ok(None),
+        FutureTrailers::Coming { ending, .. } => ending.take(),
     };
     Ok(Some(match ending {
         None => Err(()),
         Some(Err(code)) => Ok(Err(code)),
-        Some(Ok(list)) if list.is_empty() => Ok(Ok(None)),
-        Some(Ok(list)) => Ok(Ok(Some(host.table().push(Fields::fixed(list))?))),
+        Some(Ok(trailers)) if trailers.list.is_empty() => Ok(Ok(None)),
+        Some(Ok(trailers)) => {
+            let fields = trailers.into_fields(&host.system.heads)?;
+            Ok(Ok(Some(host.table().push(fields)?)))
+        }
     }))
 }
 
@@ -129,7 +159,7 @@ fn finish(
 ) -> Outcome<std::result::Result<(), ErrorCode>> {
     let body = host.table().delete(body)?;
     let trailers = trailers.map(|trailers| host.table().delete(trailers)).transpose()?;
-    let finished = body.outbox.finish(trailers.map(|fields| fields.list).unwrap_or_default());
+    let finished = body.outbox.finish(trailers.map(Trailers::from).unwrap_or_default());
     Ok(finished.map_err(|written| ErrorCode::HttpRequestBodySize(Some(written))))
 }
 

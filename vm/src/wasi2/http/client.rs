@@ -1,13 +1,16 @@
 //! Outgoing requests, each in its own thread, and a second one while a program still writes the body.
 
+use std::cell::Cell;
 use std::io::{self, BufReader, ErrorKind, Read, Write};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::body::IncomingBody;
-use super::connection::Connection;
+use super::body::{IncomingBody, Leases};
+use super::cancel::{Cancel, Guard};
+use super::connection::{Connection, Reach};
+use super::fields::{Trailers, cost};
 use super::incoming_way::{BodySender, arriving};
 use super::message::{Headers, Request};
 use super::outbox::Leaving;
@@ -16,22 +19,22 @@ use super::values::{ErrorCode, Scheme};
 use super::wire::{
     BodyPart, BodyReader, Framing, Lines, WireLimits, read_response_head, request_head, write_body,
 };
-use crate::wasi::budget::Charge;
+use crate::wasi::budget::{Budget, Charge, Place, Places};
 use crate::wasi::fail::Fail;
+use crate::wasi::network::MayReach;
 use crate::wasi2::answer::Teller;
 
-/// Maximum concurrent requests of all programs of this process.
-const MOST_AT_ONCE: usize = 64;
 /// Default timeout.
 const USUAL: Duration = Duration::from_secs(60);
-/// How often it is checked whether a body has been sent: only then the time for the first byte begins.
+/// How often it is checked whether a body has been sent: only then the time for the head begins.
 const SLICE: Duration = Duration::from_millis(100);
 /// Bodies that are longer pass through as they come.
 const SHORT: usize = 64 << 10;
 /// Limits of a response. Its body passes through, so its length is limited only against mistakes.
 const LIMITS: WireLimits = WireLimits { head: 128 << 10, fields: 500, body: isize::MAX as usize };
 
-static RUNNING: AtomicUsize = AtomicUsize::new(0);
+/// The places of the requests of all programs of this process.
+static PLACES: Places = Places::new(64);
 
 /// `request-options`
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,26 +47,39 @@ pub struct Timeouts {
 /// A response.
 pub type Told = Result<IncomingResponse, ErrorCode>;
 
-/// One of the requests that may run at once.
-struct Place;
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        RUNNING.fetch_sub(1, Ordering::Relaxed);
-    }
+/// What a request may use of its program's host.
+pub struct Means {
+    pub timeouts: Timeouts,
+    /// The part of the budget of bodies.
+    pub bodies: Charge,
+    /// The budget of heads.
+    pub heads: Budget,
+    /// The program's share of the places.
+    pub places: Budget,
+    pub open_files: Budget,
+    /// The check of the server's address, if there is one.
+    pub reaches: Option<Arc<MayReach>>,
+    pub cancel: Cancel,
+    /// The parts of the budget of heads that the request itself takes.
+    pub _of_head: (Charge, Charge),
 }
 
-/// Sends a request with its body, and passes on the response when its head arrives.
-pub fn send(request: Request, body: Leaving, (timeouts, charge): (Timeouts, Charge), teller: Teller<Told>) {
-    let before = RUNNING.fetch_add(1, Ordering::Relaxed);
-    let place = Arc::new(Place);
-    if before >= MOST_AT_ONCE {
-        return teller.tell(Err(ErrorCode::ConnectionLimitReached));
+/// Sends a request with its body, and passes on the response when its head arrives. Who drops the request's future, the
+/// body of the response, or the store, ends it.
+pub fn send(request: Request, body: Leaving, means: Means, teller: Teller<Told>) {
+    if means.cancel.is_over() {
+        return teller.tell(Err(ErrorCode::ConnectionTerminated));
     }
+    let Some(place) = PLACES.take(&means.places).map(Arc::new) else {
+        return teller.tell(Err(ErrorCode::ConnectionLimitReached));
+    };
     let work = {
         let teller = teller.clone();
         move || {
-            let done = exchange(&request, (body, &place), (timeouts, charge), &teller);
+            let guard = Guard(means.cancel.clone());
+            let done = exchange(&request, (body, &place), means, &teller);
+            // A body that is still being sent has no purpose any more.
+            drop(guard);
             done.unwrap_or_else(|code| teller.tell(Err(code)));
         }
     };
@@ -79,23 +95,32 @@ pub fn send(request: Request, body: Leaving, (timeouts, charge): (Timeouts, Char
 fn exchange(
     request: &Request,
     (body, place): (Leaving, &Arc<Place>),
-    (timeouts, charge): (Timeouts, Charge),
+    means: Means,
     teller: &Teller<Told>,
 ) -> Result<(), ErrorCode> {
-    let authority = request.authority.as_deref().unwrap_or_default();
-    let is_https = request.scheme.as_deref() == Some(Scheme::Https.name());
-    let stream = Connection::open(authority, is_https, limited(timeouts.connect))?;
-    let [first, next] = [timeouts.first_byte, timeouts.between_bytes].map(limited);
+    let Timeouts { connect, first_byte, between_bytes } = means.timeouts;
+    let [connect, first, next] = [connect, first_byte, between_bytes].map(limited);
+    if let Some(way) = body.way() {
+        means.cancel.watch_body(way);
+    }
+    let reach = Reach {
+        authority: request.authority.as_deref().unwrap_or_default(),
+        is_https: request.scheme.as_deref() == Some(Scheme::Https.name()),
+        may_reach: means.reaches.as_deref(),
+        cancel: &means.cancel,
+        place,
+    };
+    let stream = Connection::open(&reach, Instant::now() + connect)?;
     let upload = Arc::new(Upload::default());
     begin(request, (body, place), (&stream, next), &upload)?;
-    let timed = Timed { stream: stream.clone(), next: first, then: next, upload };
+    let is_head = Cell::new(true);
+    let timed = Timed { stream: stream.clone(), first, until: None, is_head: &is_head, then: next, upload };
     let mut from = BufReader::new(timed);
     let mut lines = Lines::new(&mut from, &LIMITS);
     let received = read_response_head(&mut lines, &request.method).map_err(ErrorCode::from);
-    let received = received.and_then(|response| receive(&mut lines, response, (charge, next), teller));
+    is_head.set(false);
+    let received = received.and_then(|response| receive(&mut lines, response, (means, next), teller));
     let failed = from.get_ref().upload.take_failure();
-    // A body that is still being sent has no purpose any more.
-    stream.end();
     received.map_err(|code| failed.unwrap_or(code))
 }
 
@@ -168,28 +193,33 @@ fn of_write(error: &io::Error) -> ErrorCode {
 fn receive(
     lines: &mut Lines<'_, impl io::BufRead>,
     (status, headers, mut pieces): (u16, Headers, BodyReader),
-    (mut charge, patience): (Charge, Duration),
+    (means, patience): (Means, Duration),
     teller: &Teller<Told>,
 ) -> Result<(), ErrorCode> {
-    let response = |headers, body| IncomingResponse { status, headers, body: Some(body) };
+    let Means { mut bodies, heads, open_files, .. } = means;
+    let charge = heads.take(cost(&headers)).ok_or(ErrorCode::HttpResponseHeaderSectionSize(None))?;
+    let response = |headers, body| IncomingResponse { status, headers, body: Some(body), _charge: charge };
     if pieces.known_length().is_some_and(|length| length <= SHORT as u64) {
         let mut bytes = Vec::new();
         loop {
             match pieces.next(lines)? {
                 BodyPart::Bytes(more) => bytes.extend(more),
                 BodyPart::End(trailers) => {
-                    if !charge.grow(bytes.len()) {
+                    if !bodies.grow(bytes.len()) {
                         return Err(ErrorCode::HttpResponseBodySize(Some(bytes.len() as u64)));
                     }
-                    teller.tell(Ok(response(headers, IncomingBody::new(bytes, trailers, Some(charge)))));
+                    let trailers = Trailers::arrived(&heads, trailers);
+                    let trailers = trailers.ok_or(ErrorCode::HttpResponseTrailerSectionSize(None))?;
+                    teller.tell(Ok(response(headers, IncomingBody::new(bytes, trailers, bodies))));
                     return Ok(());
                 }
             }
         }
     }
+    let leases = Leases::of(&open_files).ok_or(ErrorCode::ConnectionLimitReached)?;
     let (sender, arriving) = arriving().map_err(|_: Fail| ErrorCode::InternalError(None))?;
-    teller.tell(Ok(response(headers, IncomingBody::arriving(arriving))));
-    pass_on(lines, pieces, sender, patience);
+    teller.tell(Ok(response(headers, IncomingBody::arriving(arriving, leases))));
+    pass_on(lines, pieces, (sender, &heads), patience);
     Ok(())
 }
 
@@ -197,7 +227,7 @@ fn receive(
 fn pass_on(
     lines: &mut Lines<'_, impl io::BufRead>,
     mut pieces: BodyReader,
-    mut sender: BodySender,
+    (mut sender, heads): (BodySender, &Budget),
     patience: Duration,
 ) {
     loop {
@@ -208,7 +238,10 @@ fn pass_on(
                     return;
                 }
             }
-            Ok(BodyPart::End(trailers)) => return sender.end(Ok(trailers)),
+            Ok(BodyPart::End(trailers)) => {
+                let trailers = Trailers::arrived(heads, trailers);
+                return sender.end(trailers.ok_or(ErrorCode::HttpResponseTrailerSectionSize(None)));
+            }
             Err(error) => return sender.end(Err(error.into())),
         }
     }
@@ -219,26 +252,31 @@ fn limited(time: Option<Duration>) -> Duration {
     time.unwrap_or(USUAL).clamp(Duration::from_millis(1), USUAL * 10)
 }
 
-/// A connection with a separate timeout for the first bytes, whose time begins when the body has been sent.
-struct Timed {
+/// A connection with a time for the head as a whole, which begins when the body has been sent, and one for each piece of
+/// the body.
+struct Timed<'a> {
     stream: Connection,
-    next: Duration,
+    first: Duration,
+    /// When the head must have arrived, once that is known.
+    until: Option<Instant>,
+    is_head: &'a Cell<bool>,
     then: Duration,
     upload: Arc<Upload>,
 }
 
-impl Read for Timed {
+impl Read for Timed<'_> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         loop {
             let is_under_way = self.upload.is_under_way.load(Ordering::SeqCst);
-            self.stream.set_read_timeout(if is_under_way { SLICE } else { self.next })?;
-            match self.stream.read(to) {
+            let now = Instant::now();
+            let until = match (is_under_way, self.is_head.get()) {
+                (true, _) => now + SLICE,
+                (false, true) => *self.until.get_or_insert(now + self.first),
+                (false, false) => now + self.then,
+            };
+            match self.stream.read_until(to, until) {
                 Err(error) if is_under_way && is_late(&error) => {}
-                read => {
-                    let len = read?;
-                    self.next = self.then;
-                    return Ok(len);
-                }
+                read => return read,
             }
         }
     }

@@ -2,33 +2,54 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::body::{IncomingBody, OutgoingBody};
-use super::fields::{Fields, shown};
+use super::body::{IncomingBody, Leases, OutgoingBody};
+use super::fields::{Fields, Trailers, cost, shown};
 use super::incoming_way::Arriving;
 use super::message::{Headers, Request, Response};
 use super::outbox::{Leaving, Outbox};
 use super::values::{ErrorCode, Method, Scheme};
-use crate::Result;
 use crate::component::Resource;
+use crate::wasi::budget::Charge;
 use crate::wasi::fail::{Fail, Outcome};
+use crate::wasi::system::System;
 use crate::wasi2::host::{Host, hold_back, trap};
 use crate::wasi2::interface::{Context, Interface, drop_it};
+use crate::{Error, ErrorKind, Result};
 
 /// `incoming-request`
 pub struct IncomingRequest {
     request: Request,
     body: Option<IncomingBody>,
+    /// The part of the budget of heads.
+    _charge: Charge,
 }
 
 impl IncomingRequest {
-    pub fn new(mut request: Request) -> IncomingRequest {
-        let (bytes, trailers) = (std::mem::take(&mut request.body), std::mem::take(&mut request.trailers));
-        IncomingRequest { request, body: Some(IncomingBody::new(bytes, trailers, None)) }
-    }
-
-    /// Creates a request whose body is still arriving.
-    pub fn arriving(request: Request, body: Arriving) -> IncomingRequest {
-        IncomingRequest { request, body: Some(IncomingBody::arriving(body)) }
+    /// Creates a request whose body is there, or is still arriving, and charges it to the program, which may keep it.
+    ///
+    /// # Errors
+    /// Returns an error if the program keeps too much.
+    pub fn new(system: &System, mut request: Request, body: Option<Arriving>) -> Result<IncomingRequest> {
+        let limit = |why: &str| Error::new(ErrorKind::Limit, format_args!("the component keeps too {why}"));
+        let heads = || limit("much of other requests and responses");
+        let len = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let texts = request.method.len() + len(&request.scheme) + len(&request.authority);
+        let bytes = texts + len(&request.path_with_query) + cost(&request.headers);
+        let charge = system.heads.take(bytes).ok_or_else(heads)?;
+        let (bytes, list) = (std::mem::take(&mut request.body), std::mem::take(&mut request.trailers));
+        let body = match body {
+            Some(arriving) => {
+                let leases = Leases::of(system.descriptors.open_files());
+                IncomingBody::arriving(arriving, leases.ok_or_else(|| limit("many files open"))?)
+            }
+            None => {
+                let of_bytes = system.bodies.take(bytes.len());
+                let of_bytes = of_bytes.ok_or_else(|| limit("much of bodies, or this one is too long"))?;
+                let trailers = Trailers::arrived(&system.heads, list).ok_or_else(heads)?;
+                IncomingBody::new(bytes, trailers, of_bytes)
+            }
+        };
+        Ok(IncomingRequest { request, body: Some(body), _charge: charge })
     }
 }
 
@@ -60,6 +81,8 @@ pub struct OutgoingResponse {
     status: u16,
     headers: Headers,
     body: Outbox,
+    /// The part of the budget of heads.
+    _charge: Charge,
 }
 
 impl OutgoingResponse {
@@ -106,8 +129,9 @@ pub fn define<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) -> Res
     types.action("[static]response-outparam.set", set)?;
     types.resource::<OutgoingResponse>("outgoing-response", drop_it)?;
     types.func("[constructor]outgoing-response", |host, (fields,): (Resource<Fields>,)| {
-        let headers = host.table().delete(fields)?.list;
-        Ok(host.table().push(OutgoingResponse { status: 200, headers, body: Outbox::default() })?)
+        let Fields { list: headers, charge, .. } = host.table().delete(fields)?;
+        let body = Outbox::default();
+        Ok(host.table().push(OutgoingResponse { status: 200, headers, body, _charge: charge })?)
     })?;
     types.func("[method]outgoing-response.status-code", |host, (response,): (Outgoing,)| {
         Ok(host.table().get(&response)?.status)
@@ -128,9 +152,9 @@ pub fn define<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) -> Res
         shown(host, &response, list)
     })?;
     types.func("[method]outgoing-response.body", |host, (response,): (Outgoing,)| {
-        let charge = host.system.bodies.charge();
+        let budgets = host.budgets_of_body();
         let found = host.table().get(&response)?;
-        match OutgoingBody::open(&found.body, &found.headers, charge) {
+        match OutgoingBody::open(&found.body, &found.headers, budgets) {
             Some(body) => Ok(Ok(host.table().push(body)?)),
             None => Ok(Err(())),
         }
@@ -149,7 +173,7 @@ fn set(
     if let (Some(respond), Ok(response)) = (respond, &response) {
         let (status, headers, body) = (response.status, response.headers.clone(), response.body.clone());
         body.ask(move |body| {
-            if let Some(body) = body {
+            if let Ok(body) = body {
                 respond(StreamedResponse { status, headers, body });
             }
         });

@@ -9,6 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::fields::Trailers;
 use super::message::Headers;
 use super::values::ErrorCode;
 use crate::wasi::fail::Outcome;
@@ -16,7 +17,7 @@ use crate::wasi::host_file::HostFile;
 use crate::wasi2::answer::{Answer, Teller, answer};
 
 /// How a body has ended: with its trailers, or too early.
-pub type Ending = Result<Headers, ErrorCode>;
+pub type Ending = Result<Trailers, ErrorCode>;
 
 /// A body that arrives while the program runs: the program's end of the way.
 pub struct Arriving {
@@ -83,7 +84,7 @@ impl BodySender {
 
     /// Ends the body, with its trailers or the error that ended it.
     pub fn finish(self, ending: Result<Headers, super::WireError>) {
-        self.end(ending.map_err(ErrorCode::of_request));
+        self.end(ending.map(Trailers::uncharged).map_err(ErrorCode::of_request));
     }
 
     fn tell(&mut self, ending: Ending) {

@@ -2,12 +2,15 @@
 //!
 //! [`handle`] passes whole messages, [`handle_streaming`] bodies as they come, in both directions; a program waits where
 //! the other side is slower. Bodies of a program's own requests and their responses are always passed on as they come.
-//! The limits are those of [`WireLimits`]. Requests that a program sends are encrypted if it asks for HTTPS and the feature
+//! The limits are those of [`WireLimits`], and those of all that a program keeps: its bodies take at most 256 MiB, its heads
+//! 64 MiB, and the ways of bodies count as open files. At most 16 requests that it sends are under way at once; one ends
+//! with its future, with the body of its response, and with the store. Requests that a program sends are encrypted if it asks for HTTPS and the feature
 //! `https` is on; those that it answers are not.
 //!
 //! Source: the WIT package `wasi:http@0.2.6`; where it leaves a choice this implementation follows Wasmtime.
 
 mod body;
+mod cancel;
 mod client;
 mod connection;
 mod fields;
@@ -77,14 +80,15 @@ pub fn handler_name(funcs: impl IntoIterator<Item = impl AsRef<str>>) -> Option<
 ///
 /// # Errors
 /// Fails if the component traps, exits, answers with an error, gives no answer or an unfinished body, or does not
-/// answer requests. After a trap, no function of the instance can be called any more.
+/// answer requests; with [`ErrorKind::Limit`] if it keeps so much of other requests, or has so many files open, that it
+/// cannot take this one. All bodies that it has at a time take at most 256 MiB, and all heads 64 MiB. After a trap, no function of the instance can be called any more.
 pub fn handle<S: AsContextMut>(
     mut store: S,
     instance: &Instance,
     context: impl Fn(&mut S::Data) -> &mut WasiCtx,
     request: Request,
 ) -> Result<Response> {
-    let response = call(&mut store, (instance, context), IncomingRequest::new(request), None)??;
+    let response = call(&mut store, (instance, context), request.into(), None)??;
     response.whole().ok_or_else(unfinished)
 }
 
@@ -107,7 +111,6 @@ pub fn handle_streaming<S: AsContextMut>(
     request: StreamedRequest,
     respond: impl FnOnce(StreamedResponse) + Send + 'static,
 ) -> Result<()> {
-    let request = request.into_incoming();
     let response = call(&mut store, (instance, &context), request, Some(Box::new(respond)))??;
     // The program runs no more, so it writes no more.
     let is_whole = response.body().is_finished();
@@ -119,7 +122,7 @@ pub fn handle_streaming<S: AsContextMut>(
 fn call<S: AsContextMut>(
     store: &mut S,
     (instance, context): (&Instance, impl Fn(&mut S::Data) -> &mut WasiCtx),
-    request: IncomingRequest,
+    request: StreamedRequest,
     respond: Option<Respond>,
 ) -> Result<Result<OutgoingResponse>> {
     let names = instance.component().funcs().into_iter().map(|(name, _)| name);
@@ -131,7 +134,9 @@ fn call<S: AsContextMut>(
     let answered = Answered::default();
     let (request, param) = {
         let store = store.as_context_mut();
-        let table = table(context(&mut store.0.above.data).system()?);
+        let system = context(&mut store.0.above.data).system()?;
+        let request = request.into_incoming(system)?;
+        let table = table(system);
         let full = |error| Error::new(ErrorKind::Limit, error);
         let param = Outparam { answered: answered.clone(), respond };
         (table.push(request).map_err(full)?, table.push(param).map_err(full)?)
@@ -159,5 +164,5 @@ pub(super) fn wish_for_trailers(host: &mut Host<'_>, rep: u32) -> Outcome<super:
 
 /// Returns the wait condition of a response.
 pub(super) fn wish(host: &mut Host<'_>, rep: u32) -> Outcome<super::poll::Wish> {
-    Ok(host.table().get(&Resource::<FutureResponse>::new_borrow(rep))?.0.wish())
+    Ok(host.table().get(&Resource::<FutureResponse>::new_borrow(rep))?.answer.wish())
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::Instant;
 
 use super::values::ErrorCode;
 
@@ -14,11 +14,11 @@ impl Tls {
     ///
     /// # Errors
     /// Returns an error code always.
-    pub fn begin(_: &str, _: &TcpStream, _: Duration) -> Result<Tls, ErrorCode> {
+    pub fn begin(_: &str, _: &TcpStream, _: Instant) -> Result<Tls, ErrorCode> {
         Err(ErrorCode::TlsProtocolError)
     }
 
-    pub fn read(&self, _: &TcpStream, _: &mut [u8]) -> io::Result<usize> {
+    pub fn read(&self, _: &TcpStream, _: &mut [u8], _: Instant) -> io::Result<usize> {
         match *self {}
     }
 

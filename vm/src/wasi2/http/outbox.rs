@@ -11,10 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 
+use super::fields::Trailers;
 use super::message::Headers;
+use super::values::ErrorCode;
 use super::wire::BodyPart;
 use crate::wasi::OutputPipe;
-use crate::wasi::budget::Charge;
+use crate::wasi::budget::{Budget, Charge};
 use crate::wasi::host_file::HostFile;
 
 /// Maximum bytes of a body that is held back as a whole.
@@ -28,21 +30,23 @@ const AT_ONCE: usize = 16 << 10;
 #[derive(Clone, Default)]
 pub struct Outbox(Arc<Mutex<Out>>);
 
-/// Takes a body: `None` if the program has dropped it before it was sent.
-type Then = Box<dyn FnOnce(Option<Leaving>) + Send>;
+/// Takes a body, or the reason why there is none to be sent.
+type Then = Box<dyn FnOnce(Result<Leaving, ErrorCode>) + Send>;
 
 #[derive(Default)]
 struct Out {
     state: State,
     /// What is held back.
     held: OutputPipe,
+    /// The budget of open files.
+    files: Option<Budget>,
     /// The program's end of the way, once there is one.
-    way: Option<Arc<HostFile>>,
+    way: Option<(Arc<HostFile>, Charge)>,
     /// Bytes that were written.
     written: u64,
     /// The length stated by its message.
     length: Option<u64>,
-    trailers: Headers,
+    trailers: Trailers,
     then: Option<Then>,
 }
 
@@ -66,12 +70,12 @@ impl Outbox {
     }
 
     /// Opens the body, which is possible once; reports whether it is.
-    pub fn open(&self, length: Option<u64>, charge: Charge) -> bool {
+    pub fn open(&self, length: Option<u64>, (charge, files): (Charge, Budget)) -> bool {
         let mut out = self.lock();
         let is_first = out.state == State::None;
         if is_first {
             out.state = State::Open;
-            out.length = length;
+            (out.length, out.files) = (length, Some(files));
             out.held = OutputPipe::with_charge(MOST_BYTES, charge);
         }
         is_first
@@ -82,13 +86,13 @@ impl Outbox {
         let mut out = self.lock();
         match out.state {
             State::None => Some(Default::default()),
-            State::Finished => Some((out.held.take(), std::mem::take(&mut out.trailers))),
+            State::Finished => Some((out.held.take(), std::mem::take(&mut out.trailers).list)),
             State::Open | State::Broken => None,
         }
     }
 
     /// Passes the body to `then`: at once if it is finished, and else when it is to be held back no longer.
-    pub fn ask(&self, then: impl FnOnce(Option<Leaving>) + Send + 'static) {
+    pub fn ask(&self, then: impl FnOnce(Result<Leaving, ErrorCode>) + Send + 'static) {
         self.lock().then = Some(Box::new(then));
         let is_due = {
             let out = self.lock();
@@ -104,15 +108,16 @@ impl Outbox {
         let mut out = self.lock();
         let Some(then) = out.then.take() else { return };
         let leaving = match out.state {
-            State::Broken => None,
+            State::Broken => Err(ErrorCode::HttpRequestBodySize(None)),
             State::None | State::Finished => {
-                Some(Leaving { first: out.held.take(), way: None, of: self.clone() })
+                Ok(Leaving { first: out.held.take(), way: None, of: self.clone() })
             }
-            State::Open => UnixStream::pair().ok().and_then(|(ours, theirs)| {
-                theirs.set_nonblocking(true).ok()?;
-                out.way = Some(Arc::new(HostFile::connection(theirs.into())));
-                Some(Leaving { first: out.held.take(), way: Some(ours), of: self.clone() })
-            }),
+            State::Open => match out.open_way() {
+                Some(ours) => {
+                    Ok(Leaving { first: out.held.take(), way: Some(Arc::new(ours)), of: self.clone() })
+                }
+                None => Err(ErrorCode::ConnectionLimitReached),
+            },
         };
         drop(out);
         then(leaving);
@@ -131,7 +136,7 @@ impl Outbox {
             return Err(Errno::FBIG);
         }
         let written = match &out.way {
-            Some(way) => way.write(slices, 0)?,
+            Some((way, _)) => way.write(slices, 0)?,
             None => out.held.write(slices)?,
         };
         out.written += written as u64;
@@ -145,14 +150,14 @@ impl Outbox {
 
     /// Returns the file that has room when the body has.
     pub fn way(&self) -> Option<Arc<HostFile>> {
-        self.lock().way.clone()
+        self.lock().way.as_ref().map(|(way, _)| way.clone())
     }
 
     /// Ends the body with its trailers. Returns the number of written bytes if it is not what the message says.
     ///
     /// # Errors
     /// Fails if the body has another length than its message says.
-    pub fn finish(&self, trailers: Headers) -> Result<(), u64> {
+    pub fn finish(&self, trailers: Trailers) -> Result<(), u64> {
         let mut out = self.lock();
         let written = out.written;
         let is_whole = out.state == State::Open && out.length.is_none_or(|length| length == written);
@@ -184,10 +189,21 @@ impl Outbox {
     }
 }
 
+impl Out {
+    /// Opens the way and returns the host's end; `None` if there are too many open files.
+    fn open_way(&mut self) -> Option<UnixStream> {
+        let lease = self.files.as_ref()?.take(1)?;
+        let (ours, theirs) = UnixStream::pair().ok()?;
+        theirs.set_nonblocking(true).ok()?;
+        self.way = Some((Arc::new(HostFile::connection(theirs.into())), lease));
+        Some(ours)
+    }
+}
+
 /// A body that a program may still be writing: the host's end of the way.
 pub struct Leaving {
     first: Vec<u8>,
-    way: Option<UnixStream>,
+    way: Option<Arc<UnixStream>>,
     of: Outbox,
 }
 
@@ -198,6 +214,11 @@ impl Leaving {
             None => Some(self.first.len() as u64),
             Some(_) => self.of.lock().length,
         }
+    }
+
+    /// Returns the host's end of the way, if the program is still writing: once it is shut, there is no more.
+    pub fn way(&self) -> Option<&Arc<UnixStream>> {
+        self.way.as_ref()
     }
 
     /// Reports whether the program is still writing.
@@ -213,10 +234,10 @@ impl Leaving {
         if !self.first.is_empty() {
             return Ok(BodyPart::Bytes(std::mem::take(&mut self.first)));
         }
-        if let Some(way) = &mut self.way {
+        if let Some(way) = &self.way {
             let mut bytes = vec![0; AT_ONCE];
             let len = loop {
-                match way.read(&mut bytes) {
+                match (&**way).read(&mut bytes) {
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     read => break read?,
                 }
@@ -228,7 +249,7 @@ impl Leaving {
         }
         let mut out = self.of.lock();
         match out.state {
-            State::None | State::Finished => Ok(BodyPart::End(std::mem::take(&mut out.trailers))),
+            State::None | State::Finished => Ok(BodyPart::End(std::mem::take(&mut out.trailers).list)),
             State::Open | State::Broken => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }

@@ -2,19 +2,30 @@
 
 use std::time::Duration;
 
+use rustix::io::Errno;
+
 use super::body::{IncomingBody, OutgoingBody};
-use super::client::{Timeouts, Told, send};
-use super::fields::{Fields, shown};
+use super::cancel::{Cancel, Guard};
+use super::client::{Means, Timeouts, Told, send};
+use super::connection::parts;
+use super::fields::{Fields, shown, too_much};
 use super::message::{Headers, Request};
 use super::outbox::Outbox;
 use super::values::{ErrorCode, Method, Scheme};
 use crate::Result;
 use crate::component::{Linker, Resource};
-use crate::wasi::fail::Outcome;
+use crate::wasi::budget::Charge;
+use crate::wasi::fail::{Fail, Outcome};
+use crate::wasi::system::System;
 use crate::wasi2::answer::{Answer, answer};
 use crate::wasi2::host::{Host, hold_back, release_held};
 use crate::wasi2::interface::{Context, Interface, drop_it};
 use crate::wasi2::poll::Pollable;
+
+/// Maximum bytes of a path with its query.
+const LONGEST_PATH: usize = 64 << 10;
+/// Maximum bytes of a method, a scheme or an authority.
+const LONGEST: usize = 8 << 10;
 
 /// `outgoing-request`
 pub struct OutgoingRequest {
@@ -24,6 +35,8 @@ pub struct OutgoingRequest {
     authority: Option<String>,
     headers: Headers,
     body: Outbox,
+    /// The parts of the budget of heads: of the fields, and of the texts.
+    charges: (Charge, Charge),
 }
 
 /// `incoming-response`
@@ -31,10 +44,23 @@ pub struct IncomingResponse {
     pub status: u16,
     pub headers: Headers,
     pub body: Option<IncomingBody>,
+    /// The part of the budget of heads.
+    pub _charge: Charge,
 }
 
 /// `future-incoming-response`
-pub struct FutureResponse(pub Answer<Told>);
+pub struct FutureResponse {
+    pub answer: Answer<Told>,
+    /// Ends the request, unless a body takes this over.
+    guard: Option<Guard>,
+}
+
+impl Drop for FutureResponse {
+    fn drop(&mut self) {
+        // The request's thread may keep what it has told for longer.
+        drop(self.answer.take());
+    }
+}
 
 type Options = Resource<Timeouts>;
 type Outgoing = Resource<OutgoingRequest>;
@@ -74,15 +100,23 @@ pub fn define<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) -> Res
 fn define_request<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) -> Result<()> {
     types.resource::<OutgoingRequest>("outgoing-request", drop_it)?;
     types.func("[constructor]outgoing-request", |host, (fields,): (Resource<Fields>,)| {
-        let (headers, body) = (host.table().delete(fields)?.list, Outbox::default());
+        let Fields { list: headers, charge, .. } = host.table().delete(fields)?;
         let (path, scheme, authority) = (None, None, None);
-        let request = OutgoingRequest { method: Method::Get, path, scheme, authority, headers, body };
+        let request = OutgoingRequest {
+            method: Method::Get,
+            path,
+            scheme,
+            authority,
+            headers,
+            body: Outbox::default(),
+            charges: (charge, host.system.heads.charge()),
+        };
         Ok(host.table().push(request)?)
     })?;
     types.func("[method]outgoing-request.body", |host, (request,): (Outgoing,)| {
-        let charge = host.system.bodies.charge();
+        let budgets = host.budgets_of_body();
         let found = host.table().get(&request)?;
-        match OutgoingBody::open(&found.body, &found.headers, charge) {
+        match OutgoingBody::open(&found.body, &found.headers, budgets) {
             Some(body) => Ok(Ok(host.table().push(body)?)),
             None => Ok(Err(())),
         }
@@ -91,11 +125,8 @@ fn define_request<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) ->
         Ok(host.table().get(&request)?.method.clone())
     })?;
     types.func("[method]outgoing-request.set-method", |host, (request, method): (Outgoing, Method)| {
-        let is_valid = method.is_valid();
-        if is_valid {
-            host.table().get_mut(&request)?.method = method;
-        }
-        Ok(is_valid.then_some(()).ok_or(()))
+        let is_valid = method.name().len() <= LONGEST && method.is_valid();
+        set(host, &request, is_valid, |request| request.method = method)
     })?;
     types.func("[method]outgoing-request.path-with-query", |host, (request,): (Outgoing,)| {
         Ok(host.table().get(&request)?.path.clone())
@@ -108,11 +139,10 @@ fn define_request<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) ->
         "[method]outgoing-request.set-scheme",
         |host, (request, scheme): (Outgoing, Option<Scheme>)| {
             let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
-            let is_valid = scheme.as_ref().is_none_or(|scheme| scheme.name().bytes().all(is_part));
-            if is_valid {
-                host.table().get_mut(&request)?.scheme = scheme;
-            }
-            Ok(is_valid.then_some(()).ok_or(()))
+            let is_valid = scheme.as_ref().map(Scheme::name).is_none_or(|scheme| {
+                !scheme.is_empty() && scheme.len() <= LONGEST && scheme.bytes().all(is_part)
+            });
+            set(host, &request, is_valid, |request| request.scheme = scheme)
         },
     )?;
     types.func("[method]outgoing-request.authority", |host, (request,): (Outgoing,)| {
@@ -128,24 +158,43 @@ fn define_request<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) ->
 /// The result of functions that only succeed or fail.
 type Done = Outcome<std::result::Result<(), ()>>;
 
-fn set_path(host: &mut Host<'_>, (request, path): (Outgoing, Option<String>)) -> Done {
-    let is_path = |path: &String| path.bytes().all(|byte| byte.is_ascii_graphic());
-    if !path.as_ref().is_none_or(is_path) {
+/// Changes the texts of a request, if what is set is valid.
+///
+/// # Errors
+/// Returns an error if the budget of heads is used up.
+fn set(
+    host: &mut Host<'_>,
+    request: &Outgoing,
+    is_valid: bool,
+    change: impl FnOnce(&mut OutgoingRequest),
+) -> Done {
+    if !is_valid {
         return Ok(Err(()));
     }
+    let budget = host.system.heads.clone();
+    let request = host.table().get_mut(request)?;
+    change(request);
+    let len = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let scheme = request.scheme.as_ref().map_or(0, |scheme| scheme.name().len());
+    let bytes = len(&request.path) + len(&request.authority) + scheme + request.method.name().len();
+    if request.charges.1.set(bytes) { Ok(Ok(())) } else { Err(too_much(&budget)) }
+}
+
+fn set_path(host: &mut Host<'_>, (request, path): (Outgoing, Option<String>)) -> Done {
+    let is_path =
+        |path: &String| path.len() < LONGEST_PATH && path.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_valid = path.as_ref().is_none_or(is_path);
     // A slash must follow the host.
-    let path = path.map(|path| if path.starts_with('/') { path } else { format!("/{path}") });
-    host.table().get_mut(&request)?.path = path;
-    Ok(Ok(()))
+    let with_slash = |path: String| if path.starts_with('/') { path } else { format!("/{path}") };
+    set(host, &request, is_valid, |request| request.path = path.map(with_slash))
 }
 
 fn set_authority(host: &mut Host<'_>, (request, authority): (Outgoing, Option<String>)) -> Done {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:[]%".contains(&byte);
-    if !authority.as_ref().is_none_or(|text| !text.is_empty() && text.bytes().all(is_part)) {
-        return Ok(Err(()));
-    }
-    host.table().get_mut(&request)?.authority = authority;
-    Ok(Ok(()))
+    let is_authority =
+        |text: &String| text.len() <= LONGEST && text.bytes().all(is_part) && parts(text, 0).is_some();
+    let is_valid = authority.as_ref().is_none_or(is_authority);
+    set(host, &request, is_valid, |request| request.authority = authority)
 }
 
 /// Selects the timeout of a part of a request.
@@ -220,17 +269,26 @@ fn handle(
         headers: request.headers,
         ..Request::default()
     };
-    let charge = host.system.bodies.charge();
+    let System { bodies, heads, requests, descriptors, network, .. } = &*host.system;
+    let (bodies, heads, places) = (bodies.charge(), heads.clone(), requests.clone());
+    let (open_files, reaches, cancel) =
+        (descriptors.open_files().clone(), network.reaches(), Cancel::default());
+    let guard = Some(Guard(cancel.clone()));
+    let means =
+        Means { timeouts, bodies, heads, places, open_files, reaches, cancel, _of_head: request.charges };
     let body = request.body.clone();
     let future = host.push_open(|| {
-        let (future, teller) = answer()?;
+        let (answer, teller) = answer()?;
         request.body.ask(move |body| match body {
-            Some(body) => send(message, body, (timeouts, charge), teller),
-            None => teller.tell(Err(ErrorCode::HttpRequestBodySize(None))),
+            Ok(body) => send(message, body, means, teller),
+            Err(code) => teller.tell(Err(code)),
         });
-        Ok(FutureResponse(future))
+        Ok(FutureResponse { answer, guard })
     });
-    let future = future?;
+    let future = match future {
+        Err(Fail::Errno(Errno::MFILE)) => return Ok(Err(ErrorCode::ConnectionLimitReached)),
+        future => future?,
+    };
     hold_back(host.system, move || body.release());
     Ok(Ok(future))
 }
@@ -240,13 +298,18 @@ type Got = Option<std::result::Result<std::result::Result<Incoming, ErrorCode>, 
 
 fn get(host: &mut Host<'_>, (future,): (Resource<FutureResponse>,)) -> Outcome<Got> {
     release_held(host.system);
-    let future = &host.table().get(&future)?.0;
-    if !future.is_there() {
+    let future = host.table().get_mut(&future)?;
+    if !future.answer.is_there() {
         return Ok(None);
     }
-    Ok(Some(match future.take() {
+    Ok(Some(match future.answer.take() {
         None => Err(()),
         Some(Err(code)) => Ok(Err(code)),
-        Some(Ok(response)) => Ok(Ok(host.table().push(response)?)),
+        Some(Ok(mut response)) => {
+            if let Some(body) = &mut response.body {
+                body.guard(future.guard.take());
+            }
+            Ok(Ok(host.table().push(response)?))
+        }
     }))
 }

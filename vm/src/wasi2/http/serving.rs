@@ -9,6 +9,7 @@ use super::message::Request;
 use super::wire::{
     BodyPart, BodyReader, Framing, Lines, WireError, WireLimits, read_request_head, response_head, write_body,
 };
+use crate::wasi::system::System;
 use crate::{Error, ErrorKind, Result};
 
 /// A request, all of whose body may not have arrived.
@@ -46,11 +47,8 @@ impl StreamedRequest {
         Ok((StreamedRequest { request, arriving: Some(arriving) }, sender))
     }
 
-    pub(super) fn into_incoming(self) -> IncomingRequest {
-        match self.arriving {
-            None => IncomingRequest::new(self.request),
-            Some(body) => IncomingRequest::arriving(self.request, body),
-        }
+    pub(super) fn into_incoming(self, system: &System) -> Result<IncomingRequest> {
+        IncomingRequest::new(system, self.request, self.arriving)
     }
 }
 

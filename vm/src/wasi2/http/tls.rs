@@ -8,11 +8,12 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
+use super::connection::{left, read_until};
 use super::values::{ErrorCode, TlsAlertReceivedPayload};
 
 /// The maximum number of encrypted bytes that are read at once.
@@ -31,19 +32,20 @@ impl Tls {
     /// Agrees with a server on encryption; the server must prove that it is `host`.
     ///
     /// # Errors
-    /// Returns an error code if the server fails to, or takes longer than `time`.
-    pub fn begin(host: &str, socket: &TcpStream, time: Duration) -> Result<Tls, ErrorCode> {
+    /// Returns an error code if the server fails to, or not until the deadline.
+    pub fn begin(host: &str, socket: &TcpStream, deadline: Instant) -> Result<Tls, ErrorCode> {
         let name = ServerName::try_from(host.to_owned()).map_err(|_| ErrorCode::HttpRequestUriInvalid)?;
         let mut client = ClientConnection::new(config()?, name).map_err(|error| of_tls(&error))?;
-        agree(&mut client, socket, Instant::now() + time).map_err(|error| of_handshake(&error))?;
+        agree(&mut client, socket, deadline).map_err(|error| of_handshake(&error))?;
         Ok(Tls { client: Mutex::new(client), arrived: Mutex::default(), sending: Mutex::default() })
     }
 
     /// Reads decrypted bytes; 0 after the server has said that there are no more.
     ///
     /// # Errors
-    /// Returns an error if nothing comes in time, or the connection ends without a word.
-    pub fn read(&self, socket: &TcpStream, to: &mut [u8]) -> io::Result<usize> {
+    /// Returns an error if nothing comes until the deadline, however many encrypted bytes do, or the connection ends
+    /// without a word.
+    pub fn read(&self, socket: &TcpStream, to: &mut [u8], deadline: Instant) -> io::Result<usize> {
         let mut arrived = locked(&self.arrived);
         loop {
             {
@@ -62,15 +64,15 @@ impl Tls {
                 self.send(socket, &sending)?;
             }
             if arrived.is_empty() {
-                self.receive(socket, &mut arrived)?;
+                self.receive(socket, &mut arrived, deadline)?;
             }
         }
     }
 
     /// Waits for more encrypted bytes.
-    fn receive(&self, socket: &TcpStream, arrived: &mut VecDeque<u8>) -> io::Result<()> {
+    fn receive(&self, socket: &TcpStream, arrived: &mut VecDeque<u8>, deadline: Instant) -> io::Result<()> {
         let mut bytes = [0; AT_ONCE];
-        match (&*socket).read(&mut bytes)? {
+        match read_until(socket, &mut bytes, deadline)? {
             // The client learns that the connection has ended.
             0 => drop(locked(&self.client).read_tls(&mut io::empty())?),
             len => arrived.extend(&bytes[..len]),
@@ -110,10 +112,7 @@ impl Tls {
 /// Exchanges messages with the server until both have agreed.
 fn agree(client: &mut ClientConnection, mut socket: &TcpStream, deadline: Instant) -> io::Result<()> {
     while client.is_handshaking() || client.wants_write() {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(ErrorKind::TimedOut.into());
-        }
+        let left = left(deadline).ok_or(ErrorKind::TimedOut)?;
         if client.wants_write() {
             socket.set_write_timeout(Some(left))?;
             client.write_tls(&mut socket)?;

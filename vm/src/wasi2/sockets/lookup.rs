@@ -3,7 +3,6 @@
 //! Look-ups take an unbounded time. A thread therefore asks the system, and signals the result by a descriptor.
 
 use std::net::{IpAddr, ToSocketAddrs};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use super::Network;
@@ -11,18 +10,18 @@ use super::address::IpAddress;
 use super::errors::{ErrorCode, Networked};
 use crate::Result;
 use crate::component::{Linker, Resource};
+use crate::wasi::budget::{Budget, Places};
 use crate::wasi::fail::Outcome;
 use crate::wasi2::answer::{Answer, answer};
 use crate::wasi2::host::Host;
 use crate::wasi2::interface::{Context, Interface};
 use crate::wasi2::poll::{Pollable, Wish};
 
-/// Maximum concurrent look-ups of all programs of this process.
-const MOST_AT_ONCE: usize = 64;
 /// Maximum length of a name.
 const LONGEST_NAME: usize = 253;
 
-static RUNNING: AtomicUsize = AtomicUsize::new(0);
+/// The places of the look-ups of all programs of this process.
+static PLACES: Places = Places::new(64);
 
 type Found = std::result::Result<std::vec::IntoIter<IpAddr>, ErrorCode>;
 
@@ -72,7 +71,8 @@ fn resolve_addresses(
     if !is_name(&name) {
         return Err(ErrorCode::InvalidArgument.into());
     }
-    Ok(host.push_open(|| ask(name))?)
+    let places = host.system.lookups.clone();
+    Ok(host.push_open(|| ask(name, &places))?)
 }
 
 /// Reports whether a text may be a name: other texts are not passed to the system.
@@ -82,23 +82,19 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Starts a thread that asks the system.
-fn ask(name: String) -> Outcome<Addresses> {
+fn ask(name: String, places: &Budget) -> Outcome<Addresses> {
     let (addresses, teller) = answer::<Found>()?;
-    if RUNNING.fetch_add(1, Ordering::Relaxed) >= MOST_AT_ONCE {
-        RUNNING.fetch_sub(1, Ordering::Relaxed);
+    let Some(place) = PLACES.take(places) else {
         teller.tell(Err(ErrorCode::TemporaryResolverFailure));
         return Ok(Addresses::Asked(addresses));
-    }
+    };
     let look_up = move || {
         let found = (name.as_str(), 0).to_socket_addrs();
         let found = found.map(|all| all.map(|address| address.ip().to_canonical()).collect::<Vec<_>>());
         teller.tell(found.map(Vec::into_iter).map_err(|_| ErrorCode::NameUnresolvable));
-        RUNNING.fetch_sub(1, Ordering::Relaxed);
+        drop(place);
     };
-    if let Err(error) = thread::Builder::new().name("lookup".to_owned()).spawn(look_up) {
-        RUNNING.fetch_sub(1, Ordering::Relaxed);
-        return Err(error.into());
-    }
+    thread::Builder::new().name("lookup".to_owned()).spawn(look_up)?;
     Ok(Addresses::Asked(addresses))
 }
 
