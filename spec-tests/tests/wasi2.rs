@@ -4,6 +4,9 @@
 //! can. Oracle: the unconverted program on our preview 1: output, exit code, the resulting folder, and the block
 //! counts.
 
+#[path = "wasi2/embed.rs"]
+mod embed;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -184,5 +187,37 @@ fn files_and_folders_are_the_same_in_both() -> Outcome {
     assert_eq!((module.exit, module.err.as_str()), (Some(7), "to standard error\n"));
     assert_eq!(module.without_code(), command);
     assert_eq!(left, left_by_command);
+    Ok(())
+}
+
+/// A program of WASI 0.2 itself, in a folder.
+fn paths(folder: &Path) -> Outcome<(Store<WasiCtx>, component::Instance)> {
+    let engine = engine()?;
+    let mut linker = component::Linker::new(&engine);
+    wasi2::add_to_linker(&mut linker, |wasi: &mut WasiCtx| wasi)?;
+    let mut store = Store::new(&engine, WasiCtxBuilder::new().preopened_dir(folder, "/")?.build());
+    let instance = linker.instantiate(&mut store, &Component::new(&engine, embed::component("paths")?)?)?;
+    Ok((store, instance))
+}
+
+/// The work on a path that leads nowhere grows with its length: a program cannot make that 10 MiB.
+#[test]
+fn long_paths_are_refused_by_all_functions() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let (mut store, instance) = paths(folder.path())?;
+    let codes = instance.get_typed_func::<(), (String,)>("long-paths")?.call(&mut store, ())?.0;
+    assert_eq!(codes, "111111111111110");
+    let left = fs::read_dir(folder.path())?.count();
+    assert_eq!(left, 1, "the last path is not too long");
+    Ok(())
+}
+
+#[test]
+fn listings_of_many_files_are_whole() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    (0..3000).try_for_each(|i| fs::write(folder.path().join(format!("a file with a long name {i}")), ""))?;
+    let (mut store, instance) = paths(folder.path())?;
+    let list = instance.get_typed_func::<(), (u32,)>("count-files")?;
+    assert_eq!([list.call(&mut store, ())?.0, list.call(&mut store, ())?.0], [3000, 3000]);
     Ok(())
 }

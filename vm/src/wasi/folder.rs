@@ -12,8 +12,9 @@ use rustix::io::Errno;
 use super::constants::filetype;
 use super::host_file::filetype_of;
 
-/// Bytes of a listing that are read from the system at once.
-const CHUNK: usize = 32 << 10;
+/// Bytes of a listing that are read from the system at once: a program may have many listings under way, each of which
+/// keeps some times as many bytes.
+const CHUNK: usize = 8 << 10;
 
 /// The offset of the system's positions in a listing as programs see them: the positions before are those of the
 /// two entries that are made here.
@@ -101,8 +102,11 @@ impl Folder {
         Ok([entry(1, b"."), entry(2, b"..")])
     }
 
-    /// Continues reading at the system's position.
-    fn read(&self) -> Result<Vec<Entry>, Errno> {
+    /// Continues reading at the system's position; returns no entries at the end.
+    ///
+    /// # Errors
+    /// Returns an error if the listing cannot be read.
+    pub fn read(&self) -> Result<Vec<Entry>, Errno> {
         let mut buffer = vec![MaybeUninit::uninit(); CHUNK];
         loop {
             let (mut list, mut entries, mut is_end) = (RawDir::new(&self.dir, &mut buffer), Vec::new(), true);

@@ -33,7 +33,7 @@ const MAX_BUFFERS: usize = 1024;
 pub const ELEMENTS_PER_CHECK: u32 = 1 << 16;
 
 /// Longer paths are refused (Linux's `PATH_MAX`, which includes the terminating zero).
-const MAX_PATH: u32 = 4095;
+pub const MAX_PATH: u32 = 4095;
 
 /// The version of WASI from which a function was imported. The versions differ in the layout of some structures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,12 @@
 //! Functions of `descriptor` for attributes of files and folders.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::Path;
 use std::time::Duration;
 
 use rustix::io::Errno;
 
 use super::clocks::datetime;
-use super::directories::{folder, has};
+use super::directories::{folder, has, path as checked};
 use super::files::File;
 use super::host::Host;
 use crate::component::Val;
@@ -60,7 +59,7 @@ pub fn stat_at(host: &mut Host<'_>, (of, flags, path): (File, Val, String)) -> O
 }
 
 fn at(host: &mut Host<'_>, of: &File, flags: &Val, path: &str) -> Outcome<Attributes> {
-    folder(host, of)?.attributes(Path::new(path), has(flags, "symlink-follow"))
+    folder(host, of)?.attributes(checked(path)?, has(flags, "symlink-follow"))
 }
 
 /// Returns the `descriptor-stat` of attributes.
@@ -90,7 +89,7 @@ pub fn set_times_at(
     (of, flags, path, accessed, modified): (File, Val, String, Val, Val),
 ) -> Outcome<()> {
     let times = [new_time(&accessed)?, new_time(&modified)?];
-    folder(host, &of)?.set_times(Path::new(&path), has(&flags, "symlink-follow"), times)
+    folder(host, &of)?.set_times(checked(&path)?, has(&flags, "symlink-follow"), times)
 }
 
 /// Converts a `new-timestamp`.

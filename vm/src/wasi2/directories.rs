@@ -1,7 +1,7 @@
 //! Functions of `descriptor` for the contents of folders, and the folders that a program is given.
 
-use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::vec::IntoIter;
 
 use cap_std::fs::Dir;
 use rustix::fs::{Mode, OFlags, openat};
@@ -14,15 +14,14 @@ use crate::component::{Resource, Val};
 use crate::wasi::constants::fdflags;
 use crate::wasi::descriptors::{Descriptor, What};
 use crate::wasi::fail::Outcome;
-use crate::wasi::folder::{Entry, Folder, OWN_ENTRIES};
+use crate::wasi::folder::{Entry, Folder};
+use crate::wasi::guest::MAX_PATH;
 use crate::wasi::opening::How;
 
 /// `directory-entry-stream`: the rest of a folder's listing.
 pub struct EntryStream {
     folder: Folder,
-    read: VecDeque<Entry>,
-    /// The position behind the entries in `read`.
-    position: u64,
+    read: IntoIter<Entry>,
 }
 
 /// Returns an open folder.
@@ -31,6 +30,14 @@ pub fn folder<'h>(host: &'h mut Host<'_>, of: &File) -> Outcome<&'h Folder> {
         What::Folder(folder) => Ok(folder),
         _ => Err(Errno::NOTDIR.into()),
     }
+}
+
+/// Returns a path, for the work on a path grows with its length, though the system accepts no longer one.
+///
+/// # Errors
+/// Returns an error if it is longer than any path.
+pub fn path(text: &str) -> Result<&Path, Errno> {
+    if text.len() <= MAX_PATH as usize { Ok(Path::new(text)) } else { Err(Errno::NAMETOOLONG) }
 }
 
 /// Returns whether a flag is set.
@@ -66,7 +73,7 @@ pub fn read_directory(host: &mut Host<'_>, (of,): (File,)) -> Outcome<Resource<E
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = openat(&folder(host, &of)?.dir, ".", flags, Mode::empty())?;
     let folder = Folder::new(Dir::from_std_file(dir.into()), false, None);
-    host.push_open(|| Ok(EntryStream { folder, read: VecDeque::new(), position: OWN_ENTRIES }))
+    host.push_open(|| Ok(EntryStream { folder, read: Vec::new().into_iter() }))
 }
 
 pub fn read_directory_entry(
@@ -74,11 +81,11 @@ pub fn read_directory_entry(
     (stream,): (Resource<EntryStream>,),
 ) -> Outcome<Option<Val>> {
     let stream = host.table().get_mut(&stream)?;
-    if stream.read.is_empty() {
-        stream.read.extend(stream.folder.entries(stream.position)?.iter().cloned());
+    if stream.read.as_slice().is_empty() {
+        // At the end nothing is kept.
+        stream.read = stream.folder.read()?.into_iter();
     }
-    let Some(entry) = stream.read.pop_front() else { return Ok(None) };
-    stream.position = entry.next;
+    let Some(entry) = stream.read.next() else { return Ok(None) };
     let name = String::from_utf8(entry.name).map_err(|_| Errno::ILSEQ)?;
     let fields = [("type", type_of(entry.filetype)), ("name", Val::String(name))];
     Ok(Some(Val::Record(fields.map(|(name, value)| (name.to_owned(), value)).into())))
@@ -90,24 +97,24 @@ pub fn drop_entries(host: &mut Host<'_>, stream: Resource<EntryStream>) -> Outco
     Ok(())
 }
 
-pub fn create_directory_at(host: &mut Host<'_>, (of, path): (File, String)) -> Outcome<()> {
-    folder(host, &of)?.create_dir(Path::new(&path))
+pub fn create_directory_at(host: &mut Host<'_>, (of, name): (File, String)) -> Outcome<()> {
+    folder(host, &of)?.create_dir(path(&name)?)
 }
 
-pub fn remove_directory_at(host: &mut Host<'_>, (of, path): (File, String)) -> Outcome<()> {
-    folder(host, &of)?.remove_dir(PathBuf::from(path))
+pub fn remove_directory_at(host: &mut Host<'_>, (of, name): (File, String)) -> Outcome<()> {
+    folder(host, &of)?.remove_dir(path(&name)?.to_owned())
 }
 
-pub fn unlink_file_at(host: &mut Host<'_>, (of, path): (File, String)) -> Outcome<()> {
-    folder(host, &of)?.remove_file(Path::new(&path))
+pub fn unlink_file_at(host: &mut Host<'_>, (of, name): (File, String)) -> Outcome<()> {
+    folder(host, &of)?.remove_file(path(&name)?)
 }
 
-pub fn symlink_at(host: &mut Host<'_>, (of, target, path): (File, String, String)) -> Outcome<()> {
-    folder(host, &of)?.symlink(Path::new(&target), Path::new(&path))
+pub fn symlink_at(host: &mut Host<'_>, (of, target, name): (File, String, String)) -> Outcome<()> {
+    folder(host, &of)?.symlink(path(&target)?, path(&name)?)
 }
 
-pub fn readlink_at(host: &mut Host<'_>, (of, path): (File, String)) -> Outcome<String> {
-    let target = folder(host, &of)?.dir.read_link(path)?;
+pub fn readlink_at(host: &mut Host<'_>, (of, name): (File, String)) -> Outcome<String> {
+    let target = folder(host, &of)?.dir.read_link(path(&name)?)?;
     target.into_os_string().into_string().map_err(|_| Errno::ILSEQ.into())
 }
 
@@ -122,26 +129,26 @@ fn folders<'h>(host: &'h mut Host<'_>, from: &File, to: &File) -> Outcome<(&'h F
 
 pub fn link_at(
     host: &mut Host<'_>,
-    (of, flags, path, to, new_path): (File, Val, String, File, String),
+    (of, flags, name, to, new_name): (File, Val, String, File, String),
 ) -> Outcome<()> {
     let (from, to) = folders(host, &of, &to)?;
-    from.hard_link(Path::new(&path), has(&flags, "symlink-follow"), (to, Path::new(&new_path)))
+    from.hard_link(path(&name)?, has(&flags, "symlink-follow"), (to, path(&new_name)?))
 }
 
-pub fn rename_at(host: &mut Host<'_>, (of, path, to, new_path): (File, String, File, String)) -> Outcome<()> {
+pub fn rename_at(host: &mut Host<'_>, (of, name, to, new_name): (File, String, File, String)) -> Outcome<()> {
     let (from, to) = folders(host, &of, &to)?;
-    from.rename(Path::new(&path), (to, Path::new(&new_path)))
+    from.rename(path(&name)?, (to, path(&new_name)?))
 }
 
 pub fn open_at(
     host: &mut Host<'_>,
-    (of, path_flags, path, open_flags, flags): (File, Val, String, Val, Val),
+    (of, path_flags, name, open_flags, flags): (File, Val, String, Val, Val),
 ) -> Outcome<File> {
-    let how = how(&path_flags, &open_flags, &flags)?;
+    let (how, path) = (how(&path_flags, &open_flags, &flags)?, path(&name)?);
     host.lease()?;
     let Host { guest, system } = host;
     let opened = match &table(system).get(&of)?.what {
-        What::Folder(folder) => how.open(guest, folder, Path::new(&path)),
+        What::Folder(folder) => how.open(guest, folder, path),
         _ => Err(Errno::NOTDIR.into()),
     };
     let added = opened.and_then(|descriptor| Ok(table(system).push(descriptor)?));
