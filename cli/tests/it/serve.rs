@@ -194,6 +194,43 @@ fn a_component_that_always_traps_ends_the_server_in_the_end() {
     assert!(std::fs::metadata(folder.path("core")).is_ok_and(|file| file.len() > 0));
 }
 
+/// More requests without an end than there are workers; the loop of `/count/4294967295` takes minutes in instrumented code.
+#[test]
+fn requests_that_take_too_long_are_ended_and_others_are_answered() {
+    let folder = Folder::new();
+    let component = component(&folder);
+    for extra in [&["--exact"][..], &["--profile", "off"]] {
+        let args =
+            [&["--workers", "2", "--request-timeout", "300ms", "--requests", "5"], extra, &[&component]];
+        let server = Server::start(&args.concat());
+        std::thread::scope(|scope| {
+            let ask = || server.get("/count/4294967295");
+            for asked in [(); 4].map(|()| scope.spawn(ask)) {
+                let answer = asked.join().expect("an answer");
+                assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
+            }
+        });
+        assert!(server.get("/count/6000").ends_with("6000"));
+        let ran = server.end();
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert_eq!(ran.err.matches("the next request has a new instance").count(), 4, "{}", ran.err);
+    }
+}
+
+#[test]
+fn the_time_of_requests_can_be_unlimited_and_the_last_that_is_late_ends_the_server() {
+    let folder = Folder::new();
+    let component = component(&folder);
+    for off in ["off", "0"] {
+        let server = Server::start(&["-q", "--request-timeout", off, "--requests", "1", &component]);
+        assert!(server.get("/count/6000").ends_with("6000"));
+        assert_eq!(server.end().code, Some(0));
+    }
+    let server = Server::start(&["-q", "--request-timeout", "200ms", "--restarts", "0", &component]);
+    assert!(server.get("/count/4294967295").starts_with("HTTP/1.1 504 "));
+    assert_eq!(server.end().code, Some(134));
+}
+
 #[test]
 fn only_components_that_answer_requests_are_served() {
     let folder = Folder::new();

@@ -241,6 +241,9 @@ pub struct ProgramArgs {
     /// Stop the program after this time, such as 5s, with a backtrace and exit code 134
     #[arg(long, value_name = "DURATION", value_parser = durations::parse, help_heading = help::LIMITS)]
     pub timeout: Option<Duration>,
+    /// Whether calls of the program may have deadlines of their own.
+    #[arg(skip)]
+    pub limits_calls: bool,
     /// Limit the size of each memory
     #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "4G")]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
@@ -339,7 +342,7 @@ impl ProgramArgs {
             ..StoreLimits::default()
         };
         // Plain code has polls only for that.
-        config.interruptible(self.timeout.is_some());
+        config.interruptible(self.timeout.is_some() || self.limits_calls);
         config.max_module_size(usize::try_from(self.max_module_size).unwrap_or(usize::MAX));
         config.max_functions(self.max_functions).max_function_size(self.max_function_size);
         config.max_locals(self.max_locals).max_blocks(self.max_blocks).limits(limits)

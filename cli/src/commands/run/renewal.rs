@@ -40,6 +40,10 @@ impl Instances for Renewal<'_> {
         }
     }
 
+    fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
     fn can_renew(&self) -> bool {
         self.can_renew
     }

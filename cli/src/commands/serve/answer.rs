@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use wprof::component::Instance;
 use wprof::wasi::WasiCtx;
@@ -23,22 +23,35 @@ pub fn is_a_failure(error: &Error) -> bool {
         && !error.trap().is_some_and(is_an_end)
 }
 
+/// The times that a request may take.
+#[derive(Clone, Copy)]
+pub struct Limits {
+    /// When the server is to end.
+    pub of_server: Option<Instant>,
+    pub of_request: Option<Duration>,
+}
+
 /// Answers one request.
 ///
 /// # Errors
-/// Returns an error if the component can answer no more requests.
+/// Returns an error if the component can answer no more requests, or takes too long.
 pub fn answer(
     store: &mut Store<WasiCtx>,
     instance: &Instance,
     mut job: Job,
-    requests: &Mutex<&mut Requests>,
-    is_verbose: bool,
+    limits: Limits,
+    (requests, is_verbose): (&Mutex<&mut Requests>, bool),
 ) -> Result<(), Error> {
     let Some(request) = job.request.take() else { return Ok(()) };
     let (method, path) = (request.request.method.clone(), request.request.path_with_query.clone());
     let path = path.unwrap_or_else(|| "*".to_owned());
     let before = locked(requests).events(store);
     let begin = Instant::now();
+    let deadline = limits.of_request.and_then(|time| begin.checked_add(time));
+    let deadline = deadline.filter(|at| limits.of_server.is_none_or(|end| *at < end));
+    if deadline.is_some() {
+        store.set_deadline(deadline)?;
+    }
     // The status of the response, once it is on its way; until then the job.
     let (job, status) = (Arc::new(Mutex::new(Some(job))), Arc::new(AtomicU16::new(0)));
     let respond = {
@@ -52,6 +65,9 @@ pub fn answer(
     };
     let answered = handle_streaming(&mut *store, instance, |wasi| wasi, request, respond);
     let took = begin.elapsed();
+    if deadline.is_some() {
+        store.set_deadline(limits.of_server)?;
+    }
     let ended = match answered {
         Ok(()) => Ok(()),
         // The component gave no answer, and continues with the next request.
@@ -66,9 +82,15 @@ pub fn answer(
         Err(error) => Err(error),
     };
     if let Some(job) = taken(&job) {
-        let why = if ended.is_ok() { "the component has not answered" } else { "the component has failed" };
-        status.store(500, Ordering::Relaxed);
-        job.answer(Response::text(500, why));
+        let (code, why) = match &ended {
+            Ok(()) => (500, "the component has not answered"),
+            Err(error) if deadline.is_some() && error.trap() == Some(Trap::Deadline) => {
+                (504, "the component has taken too long")
+            }
+            Err(_) => (500, "the component has failed"),
+        };
+        status.store(code, Ordering::Relaxed);
+        job.answer(Response::text(code, why));
     }
     let status = status.load(Ordering::Relaxed);
     locked(requests).note(store, (&method, &path, status), took, &before);

@@ -44,15 +44,16 @@ Examples:
 #[command(mut_arg("invoke", |arg| arg.hide(true)))]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
 The component must export wasi:http/incoming-handler, in any version 0.2.x. One instance answers requests, one after \
-the other. When a request has to wait, another instance starts, up to --workers, and stays. After a trap a new \
-instance replaces the trapped one, up to --restarts times. The profile is that of all instances. Long bodies of \
+the other. When a request has to wait, another instance starts, up to --workers, and stays. After a trap, or \
+a request that takes longer than --request-timeout, a new instance replaces the old one, up to --restarts times. The profile is that of all instances. Long bodies of \
 requests and responses are streamed: the instance waits for the client, which must send or accept 64 KiB within \
 --connection-timeout. When the server ends, it prints a table of requests by path, in which `*` stands for numbers and \
 other identifiers, and the profile, as `wprof run` does. With --collect events=instructions the table also has the \
 instructions per request.
 
 The server ends at Ctrl-C, after --requests, at --timeout, when the component exits, or when it traps once more than \
---restarts. That last request is answered with 500, and the trap is shown with a backtrace. With --budget, --bursts, \
+--restarts. That last request is answered with 500, or 504 if it took too long, and the trap is shown with a \
+backtrace. With --budget, --bursts, \
 --coredump or --live there is one instance, and the first trap ends the server.
 
 Clients connect by HTTP/1.1 without encryption.
@@ -90,8 +91,28 @@ pub struct ServeArgs {
     #[arg(long, value_name = "DURATION", value_parser = durations::parse, default_value = "60s")]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     connection_timeout: Duration,
+    /// Stop an instance that takes longer than this to answer a request; `off` sets no limit
+    ///
+    /// The time begins when an instance takes the request, and ends when it has written the response. The instance ends with
+    /// a trap, and the request is answered with 504 if no response has begun.
+    #[arg(long, value_name = "DURATION|off", value_parser = RequestTimeout::parse, default_value = "60s")]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
+    request_timeout: RequestTimeout,
     #[command(flatten)]
     run: RunArgs,
+}
+
+/// How long an instance may take to answer a request, if that is limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RequestTimeout(Option<Duration>);
+
+impl RequestTimeout {
+    fn parse(text: &str) -> Result<RequestTimeout, String> {
+        match text {
+            "off" | "0" => Ok(RequestTimeout(None)),
+            text => durations::parse(text).map(|time| RequestTimeout(Some(time))),
+        }
+    }
 }
 
 /// The settings of a server.
@@ -105,10 +126,11 @@ pub struct Server {
     workers: usize,
     /// The size of each worker's stack, in bytes.
     max_stack: usize,
+    request_timeout: Option<Duration>,
     is_verbose: bool,
 }
 
-pub fn execute(args: ServeArgs, color: ColorChoice) -> Result<ExitCode> {
+pub fn execute(mut args: ServeArgs, color: ColorChoice) -> Result<ExitCode> {
     let (listener, address) = connections::listen(&args.addr, "give a free one with --addr ADDRESS:PORT")?;
     let body = usize::try_from(args.max_body).unwrap_or(usize::MAX);
     let server = Server {
@@ -123,8 +145,10 @@ pub fn execute(args: ServeArgs, color: ColorChoice) -> Result<ExitCode> {
         restarts: args.restarts,
         workers: args.workers.into(),
         max_stack: args.run.program.max_stack as usize,
+        request_timeout: args.request_timeout.0,
         is_verbose: args.run.verbose,
     };
+    args.run.program.limits_calls = server.request_timeout.is_some();
     run::serve(args.run, server, color)
 }
 
@@ -158,8 +182,8 @@ impl Server {
         let jobs = Jobs::open(self.listener, self.limits, self.most.unwrap_or(u64::MAX))?;
         output::tell_line(format_args!("wprof: listening at http://{}", self.address));
         let most = if instances.can_renew() { self.workers } else { 1 };
-        let crew =
-            Crew::new(&jobs, instances, (most, self.restarts, self.max_stack), self.is_verbose, requests);
+        let limits = (most, self.restarts, self.max_stack);
+        let crew = Crew::new(&jobs, instances, limits, self.request_timeout, self.is_verbose, requests);
         let served = crew.work(first);
         jobs.finish();
         served

@@ -14,7 +14,7 @@ use wprof::wasi::WasiCtx;
 use wprof::{Error, InterruptHandle, Store, Trap};
 use wprof_report::names;
 
-use super::answer::{answer, is_a_failure, locked};
+use super::answer::{Limits, answer, is_a_failure, locked};
 use super::jobs::Jobs;
 use super::requests::Requests;
 use crate::commands::run::ending;
@@ -30,6 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub trait Instances: Sync {
     /// Returns why the server is to end, if it is.
     fn ends(&self) -> Option<Trap>;
+
+    /// Returns when the server is to end, if that is known.
+    fn deadline(&self) -> Option<Instant>;
 
     /// Reports whether there may be more stores than the first.
     fn can_renew(&self) -> bool;
@@ -65,6 +68,7 @@ pub struct Crew<'a, I> {
     instances: &'a I,
     most: usize,
     max_stack: usize,
+    request_timeout: Option<Duration>,
     is_verbose: bool,
     requests: Mutex<&'a mut Requests>,
     state: Mutex<State>,
@@ -92,16 +96,19 @@ impl<I> Drop for Alive<'_, '_, I> {
 }
 
 impl<'a, I: Instances> Crew<'a, I> {
-    /// Creates a crew of at most `most` workers with stacks of `max_stack` bytes, which may restart `restarts` times in all.
+    /// Creates a crew of at most `most` workers with stacks of `max_stack` bytes, which may restart `restarts` times in all,
+    /// also after requests that take longer than `request_timeout`.
     pub fn new(
         jobs: &'a Jobs,
         instances: &'a I,
         (most, restarts, max_stack): (usize, u32, usize),
+        request_timeout: Option<Duration>,
         is_verbose: bool,
         requests: &'a mut Requests,
     ) -> Self {
         let state = Mutex::new(State { alive: 1, running: Vec::new(), restarts, end: None });
-        Crew { jobs, instances, most, max_stack, is_verbose, requests: Mutex::new(requests), state }
+        let requests = Mutex::new(requests);
+        Crew { jobs, instances, most, max_stack, request_timeout, is_verbose, requests, state }
     }
 
     /// Answers requests until the server ends.
@@ -129,7 +136,8 @@ impl<'a, I: Instances> Crew<'a, I> {
     /// Answers requests with one instance after another until the server ends.
     fn answer_all(&self, number: usize, store: &mut Store<WasiCtx>, mut instance: Instance) {
         while let Some(job) = self.jobs.queue().take() {
-            if let Err(error) = answer(store, &instance, job, &self.requests, self.is_verbose) {
+            let limits = Limits { of_server: self.instances.deadline(), of_request: self.request_timeout };
+            if let Err(error) = answer(store, &instance, job, limits, (&self.requests, self.is_verbose)) {
                 match self.renew(number, store, error) {
                     Ok(renewed) => instance = renewed,
                     Err(end) => {
@@ -154,7 +162,8 @@ impl<'a, I: Instances> Crew<'a, I> {
     /// # Errors
     /// Returns the error with which the server ends instead.
     fn renew(&self, number: usize, store: &mut Store<WasiCtx>, error: Error) -> Result<Instance, End> {
-        if !is_a_failure(&error) || !self.takes_restart() || !self.instances.can_renew() {
+        let is_late = error.trap() == Some(Trap::Deadline) && self.instances.ends().is_none();
+        if !is_late && !is_a_failure(&error) || !self.takes_restart() || !self.instances.can_renew() {
             return Err(Ok(error));
         }
         let next = self.instances.keep(store).and_then(|()| self.instances.store(number));
