@@ -27,7 +27,7 @@ pub enum Error {
         /// The error of that module.
         error: Box<Error>,
     },
-    /// The module is instrumented already.
+    /// The module is already instrumented.
     #[error("the module is already instrumented: give the original module")]
     Instrumented,
     /// The module exports a name that instrumentation reserves.

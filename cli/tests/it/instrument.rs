@@ -166,7 +166,7 @@ fn an_instrumented_module_leaves_counters_in_node() {
     assert!(said.contains("counters of another module"), "{said}");
     let torn = folder.file("torn.counters", &fs::read(&files[0]).unwrap()[..100]);
     let said = wprof(&["collect", "-m", &original, &torn]).failed();
-    assert!(said.contains("torn.counters: not counters of an instrumented module"), "{said}");
+    assert!(said.contains("torn.counters: these are not the counters of an instrumented module"), "{said}");
 }
 
 /// Each thread works, and then waits for ever.

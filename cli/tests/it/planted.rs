@@ -82,7 +82,7 @@ fn who_allocates_is_what_the_program_says() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.out.starts_with("4000 blocks, 4164991 bytes, 41080 live, 45232 at the peak"), "{}", ran.out);
     // The C library has made two blocks before.
-    for expected in ["4,165,022 bytes in 4,002 blocks allocated", "45,263 bytes in 25 blocks live when"] {
+    for expected in ["4,165,022 bytes in 4,002 blocks allocated", "45,263 bytes in 25 blocks live at"] {
         assert!(ran.err.contains(expected), "{}", ran.err);
     }
     let source = std::fs::read_to_string(path("allocate", "cpp")).expect("the source is there");

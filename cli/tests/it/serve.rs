@@ -236,7 +236,7 @@ fn only_components_that_answer_requests_are_served() {
     let folder = Folder::new();
     let module = folder.file("m.wat", "(module)");
     let said = wprof(&["serve", "--addr", "127.0.0.1:0", &module]).failed();
-    assert!(said.contains("no component"), "{said}");
+    assert!(said.contains("not a component"), "{said}");
     let other = folder.file(
         "c.wat",
         r#"(component (core module $m (func (export "f"))) (core instance $i (instantiate $m))
