@@ -169,7 +169,7 @@ fn annotations_are_those_of_the_command() {
     assert_eq!(shown, wprof(&["annotate", &ran.file, &asked, "--path", &id.to_string()]).succeeded());
     let error =
         annotate::function(&mut Page::new(style()), &View::new(&ran.profile, None), "main", sources());
-    assert!(error.unwrap_err().to_string().contains("there is none"));
+    assert!(error.unwrap_err().to_string().contains("without the module"));
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn exports_are_those_of_the_command() {
         assert!(bytes == fs::read(file).expect("a file"), "{name}");
     }
     let lines = Export::new(ran.profile.clone(), None, Format::Lcov, export::Options::default());
-    assert!(lines.unwrap_err().to_string().contains("there is none"), "lines need the module");
+    assert!(lines.unwrap_err().to_string().contains("without the module"), "lines need the module");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 const CHUNK = 100;
 const MARGIN = 2;
-const STRUCTURE = /^\s*(block|loop|else|end|\)|\(func|\(local)/;
+const STRUCTURE = /^\s*(block|loop|else|end|try|catch|delegate|\)|\(func|\(local)/;
 
 class Code {
   constructor(details) {
