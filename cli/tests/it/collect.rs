@@ -135,7 +135,7 @@ fn weights_of_another_module_or_without_edges_are_refused() {
     assert!(wprof(&["run", "--weights", &blocks, &sort]).failed().contains("has no edge counts"));
     for command in [&["run"][..], &["explain"]] {
         let refused = wprof(&[command, &["--weights", &edges, &sort, "strcmp"]].concat()).failed();
-        assert!(refused.contains("the weights are a profile of another module"), "{refused}");
+        assert!(refused.contains("another module"), "{refused}");
     }
 }
 
