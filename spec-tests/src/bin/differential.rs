@@ -18,7 +18,7 @@ Runs generated modules in all modes and in an interpreter, and compares what the
   CHECK       modules (the default), hot: programs that are optimised in every way, wasm3 and hot-objects: both
               with exceptions, function references and objects, superblocks: by invented
               profiles, oracle: profiles with what modules count of themselves, overflow: that with modules
-              that use up the stack, and others: see `sweep.rs`
+              that use up the stack, throwing-counts and others: see `sweep.rs`
   --isolate   in processes of their own, N at once, so that crashes are found, too, and the run goes on
   --minutes   no longer than so
   --replay    the module in FILE, with its calls beside it, as the seed would have it checked; with WPROF_PASSES in
