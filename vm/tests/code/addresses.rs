@@ -27,6 +27,8 @@ const EXPRESSIONS: &[Expression] = &[
     ("(i32.shr_u (local.get $x) (i32.const 32))", |x| x),
     ("(i32.shr_s (local.get $x) (i32.const 24))", |x| (x as i32 >> 24) as u32),
     ("(i32.rem_u (local.get $x) (i32.const 7))", |x| x % 7),
+    // The largest remainder wraps around to 0 if it is shifted by 31.
+    ("(i32.rem_u (local.get $x) (i32.const 3))", |x| x % 3),
     ("(i32.rem_s (local.get $x) (i32.const 7))", |x| (x as i32 % 7) as u32),
     ("(i32.div_u (local.get $x) (i32.const 0x1000000))", |x| x / 0x100_0000),
     ("(i32.div_u (local.get $x) (i32.const 0x80000000))", |x| x >> 31),
@@ -51,7 +53,7 @@ const EXPRESSIONS: &[Expression] = &[
 const SHIFTS: [u32; 5] = [0, 2, 3, 24, 31];
 const CONSTANTS: [u32; 8] = [0, 1, 4096, 65532, 0x7fff_ffff, 0xffff_fe00, 0xffff_fffc, 0xffff_ffff];
 const OFFSETS: [u32; 4] = [0, 8, 0x1_0000, 0xffff_ffff];
-const ARGUMENTS: [u32; 9] = [0, 1, 3, 7, 255, 256, 12345, 0x7fff_ffff, 0xffff_ffff];
+const ARGUMENTS: [u32; 10] = [0, 1, 2, 3, 7, 255, 256, 12345, 0x7fff_ffff, 0xffff_ffff];
 
 /// Returns the word that an access reads; `None` if it traps.
 fn word(index: u32, offset: u32) -> Option<u32> {
@@ -79,8 +81,17 @@ fn sums_and_shifts_lead_where_they_should() -> Outcome {
     }
     let data: String = (0..MEMORY as u32).map(|at| format!("\\{:02x}", byte(at))).collect();
     let wat = format!("(module (memory 1) (data (i32.const 0) \"{data}\") {functions})");
-    for strategy in [Strategy::Baseline, Strategy::Optimized] {
-        let engine = Engine::new(Config::new().strategy(strategy))?;
+    let strategies = [Strategy::Baseline, Strategy::Optimized];
+    for (strategy, is_tested) in
+        strategies.into_iter().flat_map(|strategy| [(strategy, false), (strategy, true)])
+    {
+        let mut config = Config::new();
+        config.strategy(strategy);
+        if is_tested {
+            // No guard pages, and addresses that are sums of constants.
+            config.memory_reservation(1 << 16).spectre_guards(false);
+        }
+        let engine = Engine::new(&config)?;
         let module = Module::new(&engine, &wat)?;
         let mut store = Store::new(&engine, ());
         let instance = Instance::new(&mut store, &module, &[])?;
@@ -90,7 +101,7 @@ fn sums_and_shifts_lead_where_they_should() -> Outcome {
             for x in ARGUMENTS {
                 let index = of(x).wrapping_shl(*shift).wrapping_add(*constant);
                 let found = load.call(&mut store, x as i32);
-                let case = format!("{strategy:?}, {number}, {x:#x}");
+                let case = format!("{strategy:?}, tested: {is_tested}, {number}, {x:#x}");
                 match (word(index, *offset), found) {
                     (Some(expected), Ok(found)) => assert_eq!(found as u32, expected, "{case}"),
                     (None, Err(error)) => assert_eq!(error.trap(), Some(Trap::MemoryOutOfBounds), "{case}"),
