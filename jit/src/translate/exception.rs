@@ -148,8 +148,6 @@ impl Translator<'_> {
                 None => return,
             }
         }
-        // On the edge before, the path register had another value.
-        self.place_path();
         self.pass_on(thrown);
     }
 
