@@ -5,7 +5,8 @@ use std::sync::Arc;
 use wprof::{Collect, Config, Engine, Interesting, Metric, ProfilingConfig, Tracing};
 use wprof_jit::module::parse;
 use wprof_profiler::Profile;
-use wprof_spec_tests::check::{Summary, every_second_path, same_counts};
+use wprof_spec_tests::check::{Engines, Summary, every_second_path, same_counts};
+use wprof_spec_tests::generate::throwing_case;
 use wprof_spec_tests::mode::Mode;
 use wprof_spec_tests::oracle::cache::small_cache;
 use wprof_spec_tests::oracle::references::{Log, logging};
@@ -86,6 +87,15 @@ fn so_it_is_with_modules_that_throw_and_allocate() {
     assert!(paths.unfinished > 0 && paths.finished > paths.paths, "loops and throws: {paths:?}");
     let paths = all(40, THROWING_PREFERENTIAL).paths;
     assert!(paths.unfinished > 0 && paths.finished > paths.paths, "loops and throws: {paths:?}");
+}
+
+/// In traced code the origin of an exception that goes on had the path of the edge to the last handler.
+#[test]
+fn a_frame_that_an_exception_passes_has_the_path_before_its_handlers() {
+    for seed in [17_960_366_660_366, 17_960_366_661_214] {
+        let found = Engines::default().paths(&throwing_case(seed));
+        assert!(found.is_ok(), "{seed}: {:?}", found.err());
+    }
 }
 
 #[test]

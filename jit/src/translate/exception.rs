@@ -138,7 +138,7 @@ impl Translator<'_> {
         for (catch, (edge, wire)) in catches.iter().zip(edges.iter().zip(wires)) {
             let other = catch.tag.map(|tag| self.test_tag(thrown, tag));
             let values = self.caught_values(catch, thrown);
-            self.place_path();
+            self.return_to_end();
             self.out_of_line(|translator| {
                 after.into_iter().for_each(|probes| translator.probes(probes));
                 translator.cross_with(edge, wire, &values);
@@ -148,6 +148,7 @@ impl Translator<'_> {
                 None => return,
             }
         }
+        self.return_to_end();
         self.pass_on(thrown);
     }
 

@@ -195,7 +195,7 @@ impl Translator<'_> {
             if landing.own {
                 self.builder.switch_to_block(landing.block);
                 self.builder.seal_block(landing.block);
-                self.place_path();
+                self.return_to_end();
                 self.cross(edge, wire, &values[values.len().saturating_sub(edge.arity as usize)..]);
             } else if let Some(to) = wire.to {
                 self.arrived(to);

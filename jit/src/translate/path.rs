@@ -36,6 +36,15 @@ impl Translator<'_> {
         }
     }
 
+    /// Returns to the end of the node, from which another edge leads: the register, and with it the origin of code, are
+    /// again those before the node's edges.
+    pub(super) fn return_to_end(&mut self) {
+        if self.path.is_some() {
+            self.place_path();
+            self.at(self.position.offset());
+        }
+    }
+
     /// Copies the register to the frame at the entry of the node, if it may be inspected from here on.
     pub(super) fn keep_path(&mut self) {
         if let Some(path) = &self.path {

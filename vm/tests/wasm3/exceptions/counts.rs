@@ -241,33 +241,3 @@ fn a_traced_run_is_replayed_across_throws() -> Outcome {
     assert!(chunks > 100 && unwound > 500, "{chunks} {unwound}");
     Ok(())
 }
-
-/// The edge to the handler is not taken: the frame ends in the block of its call.
-#[test]
-fn a_frame_that_an_exception_passes_has_the_path_before_its_handlers() -> Outcome {
-    let wat = r#"(module
-        (tag $caught) (tag $passed)
-        (func $throw (param $which i32)
-            (if (local.get $which) (then (throw $caught)))
-            (throw $passed))
-        (func (export "f") (param $which i32)
-            (block $handler
-                (try_table (catch $caught $handler)
-                    (call $throw (local.get $which))
-                    (throw $caught)))))"#;
-    for strategy in [Strategy::Baseline, Strategy::Optimized] {
-        let mut config = Config::new();
-        config.strategy(strategy).profiling(ProfilingConfig::Exact(Collect::Paths));
-        let engine = Engine::new(&config)?;
-        let (mut store, module) = (Store::new(&engine, ()), Module::new(&engine, wat)?);
-        let instance = Instance::new(&mut store, &module, &[])?;
-        let f = instance.get_typed_func::<i32, ()>(&mut store, "f")?;
-        f.call(&mut store, 1)?;
-        f.call(&mut store, 0).expect_err("nobody catches it");
-        let profile = instance.profile(&store)?;
-        profile.verify()?;
-        let paths = profile.functions[1].paths().ok_or("paths are counted")?;
-        assert_eq!((paths.finished.len(), paths.unfinished.len()), (1, 1), "{paths:?}");
-    }
-    Ok(())
-}
