@@ -21,4 +21,5 @@ mod symbols;
 mod tiers;
 mod trials;
 mod unrolled;
+mod vector_addresses;
 mod vectors;

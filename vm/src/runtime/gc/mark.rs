@@ -86,7 +86,8 @@ impl Heap {
     /// Marks what was found and all that it refers to, and passes all other non-null references in it to `other`. Returns
     /// false if `stop` said to stop before that was done: then the collection must end as if not all was known.
     pub fn trace(&mut self, stop: impl Fn() -> bool, mut other: impl FnMut(u64)) -> bool {
-        let is_done = self.drain(&stop, &mut other) && self.trace_dropped(&stop, &mut other);
+        let mut looks = Looks { stop, left: BETWEEN_LOOKS };
+        let is_done = self.drain(&mut looks, &mut other) && self.trace_dropped(&mut looks, &mut other);
         if !is_done {
             self.pending.clear();
             self.has_dropped = false;
@@ -95,20 +96,15 @@ impl Heap {
     }
 
     /// Marks what is on the stack and what it refers to, as far as the stack has room. Returns false if it is to stop.
-    fn drain(&mut self, stop: &impl Fn() -> bool, other: &mut impl FnMut(u64)) -> bool {
+    fn drain(&mut self, looks: &mut Looks<impl Fn() -> bool>, other: &mut impl FnMut(u64)) -> bool {
         let mut queue = Queue::default();
-        let mut left = BETWEEN_LOOKS;
         while let Some(at) = queue.next(&mut self.pending, |at| {
             self.space.prefetch(at);
             self.marks.prefetch(at);
         }) {
             self.scan(at, other);
-            left -= 1;
-            if left == 0 {
-                if stop() {
-                    return false;
-                }
-                left = BETWEEN_LOOKS;
+            if looks.is_to_stop() {
+                return false;
             }
         }
         true
@@ -116,27 +112,23 @@ impl Heap {
 
     /// Marks the objects for which the stack had no room: marked objects refer to them. Returns false if it is to stop.
     ///
-    /// Source: Jones, Hosking & Moss, "The Garbage Collection Handbook", section 2.4, "mark stack overflow".
-    fn trace_dropped(&mut self, stop: &impl Fn() -> bool, other: &mut impl FnMut(u64)) -> bool {
+    /// Source: Jones, Hosking & Moss, "The Garbage Collection Handbook", on overflow of the mark stack.
+    fn trace_dropped(&mut self, looks: &mut Looks<impl Fn() -> bool>, other: &mut impl FnMut(u64)) -> bool {
         while std::mem::take(&mut self.has_dropped) {
-            let (mut before, mut left) = (self.blocks.len() * BLOCK, BETWEEN_LOOKS);
+            let mut before = self.blocks.len() * BLOCK;
             while let Some(at) =
                 before.checked_sub(ALIGN as usize).and_then(|last| self.marks.last_in(0, last))
             {
                 let mut from = 0;
                 while let Some((index, found)) = self.next_unmarked(at, from) {
                     self.pending.push(found);
-                    if !self.drain(stop, other) {
+                    if !self.drain(looks, other) {
                         return false;
                     }
                     from = index + 1;
                 }
-                left -= 1;
-                if left == 0 {
-                    if stop() {
-                        return false;
-                    }
-                    left = BETWEEN_LOOKS;
+                if looks.is_to_stop() {
+                    return false;
                 }
                 before = at;
             }
@@ -193,8 +185,27 @@ impl Heap {
     }
 }
 
-/// How many objects are scanned before the collection looks whether it is to stop: about a millisecond.
+/// Number of objects between two looks whether the collection is to stop.
 const BETWEEN_LOOKS: u32 = 1 << 14;
+
+/// Looks, once for many objects, whether the collection is to stop.
+struct Looks<S> {
+    stop: S,
+    /// Number of objects until the next look.
+    left: u32,
+}
+
+impl<S: Fn() -> bool> Looks<S> {
+    /// Counts an object, and reports whether the collection is to stop.
+    fn is_to_stop(&mut self) -> bool {
+        self.left -= 1;
+        if self.left > 0 {
+            return false;
+        }
+        self.left = BETWEEN_LOOKS;
+        (self.stop)()
+    }
+}
 
 /// The stack has room for one object for so many bytes of the heap, so that it takes a thirty-second of them. In tests it is
 /// always too small.

@@ -1,6 +1,6 @@
 //! Tests of the heap against a model graph of its contents.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::allocate::LARGE;
 use super::*;
@@ -16,6 +16,16 @@ fn heap(limit: usize) -> (Heap, Bump) {
     heap.add_shape(WORDS, Shape::Array { element: 8, are_references: true });
     heap.add_shape(BYTES, Shape::Array { element: 1, are_references: false });
     (heap, Bump::default())
+}
+
+/// Stores a reference in an object.
+fn write(heap: &mut Heap, object: u64, at: usize, word: u64) {
+    heap.bytes_mut(object, at..at + 8).copy_from_slice(&word.to_le_bytes());
+}
+
+/// Reports whether an object was kept by the last collection.
+fn lives(heap: &Heap, object: u64) -> bool {
+    heap.starts.get(heap.space.place(object).expect("here"))
 }
 
 /// A random number generator, as in Marsaglia's "Xorshift RNGs" (2003).
@@ -256,77 +266,67 @@ fn what_is_found_again_and_again_is_marked_once() {
         let array = heap.allocate(&mut bump, WORDS, 10 * length).expect("room");
         let ring: Vec<u64> = (0..length).map(|_| heap.allocate(&mut bump, PAIR, 0).expect("room")).collect();
         let garbage = heap.allocate(&mut bump, WORDS, 3).expect("room");
-        let mut write = |object: u64, at: usize, word: u64| {
-            heap.bytes_mut(object, at..at + 8).copy_from_slice(&word.to_le_bytes());
-        };
         for (at, &object) in ring.iter().enumerate() {
-            write(object, 8, ring[(at + 1) % ring.len()]);
-            write(object, 16, array);
+            write(&mut heap, object, 8, ring[(at + 1) % ring.len()]);
+            write(&mut heap, object, 16, array);
         }
-        (0..10 * ring.len()).for_each(|at| write(array, HEAD + 8 * at, ring[at % ring.len()]));
-        write(garbage, HEAD, ring[0]);
+        (0..10 * ring.len()).for_each(|at| write(&mut heap, array, HEAD + 8 * at, ring[at % ring.len()]));
+        write(&mut heap, garbage, HEAD, ring[0]);
         heap.begin_collection(&mut bump);
         heap.mark_ambiguous(ring[0]);
         assert!(!heap.is_traced());
         assert!(heap.trace(|| false, |other| panic!("{other:#x} is no reference")));
         assert!(heap.is_traced());
         heap.end_collection(true);
-        let lives = |object: u64| heap.starts.get(heap.space.place(object).expect("here"));
+        let lives = |object| lives(&heap, object);
         assert!(lives(array) && ring.iter().all(|&object| lives(object)) && !lives(garbage), "{length}");
     }
 }
 
-/// A chain of arrays, each of which refers to many more.
+/// A list that fills the heap: who is stopped has not come to its last object.
 #[test]
 fn a_collection_that_is_stopped_keeps_all() {
     let (mut heap, mut bump) = heap(16 << 20);
-    let write = |heap: &mut Heap, object: u64, at: usize, word: u64| {
-        heap.bytes_mut(object, at..at + 8).copy_from_slice(&word.to_le_bytes());
-    };
     let first = heap.allocate(&mut bump, PAIR, 0).expect("room");
-    let (mut last, mut count) = (first, 1);
+    let mut last = first;
     while let Some(next) = heap.allocate(&mut bump, PAIR, 0) {
         write(&mut heap, last, 8, next);
-        (last, count) = (next, count + 1);
+        last = next;
     }
-    let garbage = [first, last].map(|object| heap.starts.get(heap.space.place(object).expect("here")));
-    assert_eq!(garbage, [false, false], "they are fresh");
     for looks_until_stop in [0, 3, 1000] {
         let looks = std::cell::Cell::new(0);
         heap.begin_collection(&mut bump);
         heap.mark_ambiguous(first);
         let stop = || looks.replace(looks.get() + 1) == looks_until_stop;
         let is_done = heap.trace(stop, |other| panic!("{other:#x} is no reference"));
-        assert_eq!(is_done, looks_until_stop == 1000, "{count} objects");
+        assert_eq!(is_done, looks_until_stop == 1000, "after {} looks", looks.get());
         assert!(heap.is_traced());
         heap.end_collection(is_done);
-        assert!(heap.starts.get(heap.space.place(last).expect("here")));
+        assert!(lives(&heap, last));
     }
 }
 
-/// Trees of arrays with more elements than the stack of what was found has room for.
+/// A tree of arrays, each with more elements than the stack of what was found has room for.
 #[test]
 fn what_the_stack_has_no_room_for_is_found_again() {
-    let (mut heap, mut bump) = heap(16 << 20);
-    let write = |heap: &mut Heap, object: u64, at: usize, word: u64| {
-        heap.bytes_mut(object, at..at + 8).copy_from_slice(&word.to_le_bytes());
-    };
     const WIDTH: usize = 40;
-    let mut all = vec![heap.allocate(&mut bump, WORDS, WIDTH as u32).expect("room")];
-    let mut at = 0;
+    let (mut heap, mut bump) = heap(16 << 20);
+    let root = heap.allocate(&mut bump, WORDS, WIDTH as u32).expect("room");
+    let (mut all, mut arrays) = (vec![root], VecDeque::from([root]));
     while all.len() < 30_000 {
+        let array = arrays.pop_front().expect("each has others");
         for index in 0..WIDTH {
-            let (ty, length) = if index % 2 == 0 { (WORDS, WIDTH as u32) } else { (PAIR, 0) };
+            let is_array = index % 2 == 0;
+            let (ty, length) = if is_array { (WORDS, WIDTH as u32) } else { (PAIR, 0) };
             let object = heap.allocate(&mut bump, ty, length).expect("room");
-            write(&mut heap, all[at], HEAD + 8 * index, object);
+            write(&mut heap, array, HEAD + 8 * index, object);
             all.push(object);
+            arrays.extend(is_array.then_some(object));
         }
-        at += 1 + usize::from(at % WIDTH != 0);
     }
     heap.begin_collection(&mut bump);
-    heap.mark_ambiguous(all[0]);
+    heap.mark_ambiguous(root);
     assert!(heap.trace(|| false, |other| panic!("{other:#x} is no reference")));
     heap.end_collection(true);
-    let lives = |object: u64| heap.starts.get(heap.space.place(object).expect("here"));
-    assert!(all.iter().all(|&object| lives(object)));
+    assert!(all.iter().all(|&object| lives(&heap, object)));
 }
