@@ -40,6 +40,10 @@ impl Facts {
         Facts(self.0 | 1 << fact as u8)
     }
 
+    fn without(self, fact: Fact) -> Facts {
+        Facts(self.0 & !(1 << fact as u8))
+    }
+
     fn has(self, fact: Fact) -> bool {
         self.0 >> fact as u8 & 1 == 1
     }
@@ -97,8 +101,17 @@ impl Origins {
 
     /// Returns a location with one more fact; an unknown location stays unknown.
     pub(crate) fn with(&mut self, location: SourceLoc, fact: Fact) -> SourceLoc {
+        self.changed(location, |facts| facts.with(fact))
+    }
+
+    /// Returns a location without a fact.
+    pub(crate) fn without(&mut self, location: SourceLoc, fact: Fact) -> SourceLoc {
+        self.changed(location, |facts| facts.without(fact))
+    }
+
+    fn changed(&mut self, location: SourceLoc, change: impl FnOnce(Facts) -> Facts) -> SourceLoc {
         let Some(old) = self.entry(location) else { return location };
-        let new = Location { facts: old.facts.with(fact), ..old };
+        let new = Location { facts: change(old.facts), ..old };
         if new == old {
             return location;
         }

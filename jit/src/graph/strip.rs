@@ -60,3 +60,63 @@ impl BlockGraph {
         reached
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::Wire;
+    use super::*;
+    use crate::module;
+    use crate::plan::{Bound, Collection, Countdown, FunctionPlan, GoesOn};
+
+    /// Returns the graph of a loop with several blocks that is a strip, its header and its latch.
+    fn counted() -> (BlockGraph, u32, u32) {
+        let wat = "(module (func (param $some i32) (local $i i32)
+            (loop $again
+                (if (local.get $some) (then (local.set $some (i32.const 0))))
+                (br_if $again (i32.ne
+                    (local.tee $i (i32.add (local.get $i) (i32.const 1)))
+                    (i32.const 100))))))";
+        let bytes: Arc<[u8]> = wat::parse_str(wat).expect("valid text").into();
+        let info = module::parse(bytes).expect("valid module");
+        let plan = FunctionPlan::new(&info, 0, &Collection::default(), 0).expect("within limits");
+        let mut graph = BlockGraph::plain(&plan.cfg);
+        // Only the loop's edge leads back.
+        let back = graph.nodes.iter().zip(0..).find_map(|(node, latch)| {
+            let is_back = |wire: &Wire| wire.to.is_some_and(|to| to <= latch);
+            let edge = node.wires.iter().position(is_back)?;
+            Some((latch, edge as u32, node.wires[edge].to?))
+        });
+        let (latch, edge, header) = back.expect("the function has a loop");
+        graph.nodes[header as usize].strip = Some(Countdown {
+            block: graph.nodes[latch as usize].block,
+            edge,
+            local: 1,
+            plus: 1,
+            step: 1,
+            bound: Bound::Constant(100),
+            is_64: false,
+            goes_on: GoesOn::Until,
+        });
+        (graph, header, latch)
+    }
+
+    #[test]
+    fn a_latch_is_of_a_strip_if_all_rounds_that_reach_it_begin_there() {
+        let (mut graph, header, latch) = counted();
+        assert!(header < latch);
+        assert_eq!(graph.latches_of_strip(header), [latch]);
+        // Another copy of the header leads to the same latch.
+        let copy = graph.nodes[header as usize].clone();
+        graph.nodes.push(Node { strip: None, ..copy });
+        assert!(graph.latches_of_strip(header).is_empty());
+    }
+
+    #[test]
+    fn frames_that_enter_within_the_loop_have_no_strip() {
+        let (mut graph, header, latch) = counted();
+        graph.loop_entries.push(latch);
+        assert!(graph.latches_of_strip(header).is_empty());
+    }
+}

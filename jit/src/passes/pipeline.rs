@@ -94,6 +94,7 @@ impl Pipeline<'_> {
         let between = self.each(&AFTER_OPTIMIZER, context, origins);
         self.lower(context, origins)?;
         let behind = self.each(&AFTER_LOWERING, context, origins);
+        facts::withdraw(&mut context.func, origins);
         let vectorized = self.vectors.iter().map(|&(_, offset)| offset).zip(outcomes).collect();
         Ok(PipelineOutput { unproven: before.or(between).or(behind), vectorized })
     }
