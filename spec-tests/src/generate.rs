@@ -11,6 +11,7 @@ pub mod hot;
 pub mod mutate;
 pub mod nans;
 pub mod smith;
+pub mod waits;
 
 use std::sync::Arc;
 
@@ -105,8 +106,20 @@ fn case_of_tree(seed: u64, tree: hot::tree::Program) -> Case {
 /// # Panics
 /// Panics if the generator makes a module that is not valid.
 pub fn wasm3_case(seed: u64) -> Case {
+    smith_case(seed, smith::wasm3)
+}
+
+/// Returns the case of a seed with atomic instructions and shared memories, and all of [`wasm3_case`].
+///
+/// # Panics
+/// Panics if the generator makes a module that is not valid.
+pub fn atomics_case(seed: u64) -> Case {
+    smith_case(seed, smith::atomics)
+}
+
+fn smith_case(seed: u64, module: fn(&mut Rng) -> Vec<u8>) -> Case {
     let mut rng = Rng::new(seed ^ 0x0077_6173_6d33);
-    let plain = smith::wasm3(&mut rng);
+    let plain = module(&mut rng);
     let amount = rng.pick(&[40, 300, 1500]);
     let wasm = fuel::limit(&plain, amount).expect("a generated module is well formed");
     let drive = Drive::new(&wasm, seed, 2, amount)

@@ -8,10 +8,12 @@
 //! * [`nonsense`] invents profiles.
 //! * [`shadow`] is the oracle of calling context trees.
 //! * [`programs`] runs programs under WASI.
+//! * [`command`] is the command line of programs that check.
 //! * [`volume`] says how many cases a test runs.
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod command;
 pub mod components;
 pub mod drive;
 pub mod engines;

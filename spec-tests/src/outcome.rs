@@ -147,6 +147,17 @@ impl Outcome {
         if self == other { Ok(()) } else { Err("different numbers of calls or exports".into()) }
     }
 
+    /// Returns the same without messages of errors, which each engine words differently.
+    #[must_use]
+    pub fn without_messages(&self) -> Outcome {
+        let without = |stop: &Stop| match stop {
+            Stop::Other(_) => Stop::Other(String::new()),
+            stop => stop.clone(),
+        };
+        let calls = self.calls.iter().map(|call| call.as_ref().map(Vec::clone).map_err(without));
+        Outcome { refused: self.refused.as_ref().map(without), calls: calls.collect(), ..self.clone() }
+    }
+
     /// Returns the number of calls that stopped early.
     pub fn stopped(&self) -> usize {
         self.calls.iter().filter(|call| call.is_err()).count()

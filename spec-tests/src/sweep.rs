@@ -6,7 +6,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::check::{Engines, Summary};
-use crate::generate::{Case, case, deep_case, hot_case, managed_case, mixed_case, throwing_case, wasm3_case};
+use crate::generate::{
+    Case, atomics_case, case, deep_case, hot_case, managed_case, mixed_case, throwing_case, wasm3_case,
+};
 use crate::shrink::shrink;
 
 /// A property of every case of some kind.
@@ -46,6 +48,10 @@ pub const HOT: Check = Check { case: hot_case, check: Engines::hot, stack: LARGE
 /// See [`Engines::wasm3`].
 pub const WASM3: Check =
     Check { case: wasm3_case, check: Engines::wasm3, stack: LARGE_STACK, settings: None };
+
+/// See [`Engines::wasm3`]; with atomic instructions.
+pub const ATOMICS: Check =
+    Check { case: atomics_case, check: Engines::wasm3, stack: LARGE_STACK, settings: None };
 
 /// See [`Engines::hot_objects`].
 pub const HOT_OBJECTS: Check =
@@ -125,11 +131,12 @@ fn abort(_: &Engines, case: &Case) -> Result<Summary, String> {
 }
 
 /// All checks by name, the usual one first.
-pub const CHECKS: [(&str, Check); 23] = [
+pub const CHECKS: [(&str, Check); 24] = [
     ("modules", DIFFERENTIAL),
     ("sampled", SAMPLED),
     ("hot", HOT),
     ("wasm3", WASM3),
+    ("atomics", ATOMICS),
     ("hot-objects", HOT_OBJECTS),
     ("superblocks", SUPERBLOCKS),
     ("oracle", ORACLE),

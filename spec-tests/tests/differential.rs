@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use wprof_spec_tests::pairs::pairs_of;
 use wprof_spec_tests::rng::Rng;
 use wprof_spec_tests::settings::{random_row, rows};
-use wprof_spec_tests::sweep::{DIFFERENTIAL, SAMPLED, WASM3, passed};
+use wprof_spec_tests::sweep::{ATOMICS, DIFFERENTIAL, SAMPLED, WASM3, passed};
 use wprof_spec_tests::volume::cases;
 
 #[test]
@@ -22,6 +22,13 @@ fn modules_with_exceptions_and_objects_do_in_all_ways_what_they_do_in_plain_code
     let summary = passed(cases(150), WASM3, env!("CARGO_TARGET_TMPDIR"));
     assert!(summary.refused * 4 < summary.modules, "too many modules are refused: {summary:?}");
     assert!(summary.overflowed * 20 < summary.modules, "too many modules overflow: {summary:?}");
+    assert!(summary.stopped < summary.calls, "no call returns: {summary:?}");
+}
+
+#[test]
+fn modules_with_atomics_and_shared_memories_do_in_all_ways_what_they_do_in_plain_code() {
+    let summary = passed(cases(100), ATOMICS, env!("CARGO_TARGET_TMPDIR"));
+    assert!(summary.refused * 4 < summary.modules, "too many modules are refused: {summary:?}");
     assert!(summary.stopped < summary.calls, "no call returns: {summary:?}");
 }
 

@@ -87,6 +87,21 @@ impl Engines {
         Ok(summary)
     }
 
+    /// Checks that a module leaves the state `expected`, which the engine `by` left, in plain Cranelift code and under
+    /// configurations that the seed selects. Of failures that are no traps only that they are failures counts.
+    ///
+    /// # Errors
+    /// Returns the first difference that it finds.
+    pub fn agree(&self, case: &Case, expected: &Outcome, by: &str) -> Result<Summary, String> {
+        let plain =
+            ours::run(&self.wasm3.plain, &case.wasm, &case.drive).map_err(|e| format!("plain: {e}"))?.outcome;
+        if !plain.overflowed() && !expected.overflowed() {
+            let same = expected.without_messages().same_as(&plain.without_messages());
+            same.map_err(|e| format!("{by} first, plain Cranelift second: {e}"))?;
+        }
+        self.in_all_ways(case, &plain, "plain Cranelift")
+    }
+
     /// Checks that a module leaves the expected state under some configurations.
     fn in_all_ways(&self, case: &Case, expected: &Outcome, by: &str) -> Result<Summary, String> {
         let mut summary = Summary::new(expected);

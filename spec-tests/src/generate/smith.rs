@@ -3,7 +3,7 @@
 use arbtest::arbitrary::Unstructured;
 use wasm_smith::{Config, InstructionKind, InstructionKinds, Module};
 
-use super::nans;
+use super::{nans, waits};
 use crate::rng::Rng;
 
 /// Returns a module that exports all its items.
@@ -19,6 +19,18 @@ pub fn small_module(rng: &mut Rng) -> Vec<u8> {
 /// Returns a module with exceptions, function references and garbage collection that exports all its items.
 pub fn wasm3(rng: &mut Rng) -> Vec<u8> {
     made(rng, wasm3_config)
+}
+
+/// Returns a module as [`wasm3`] does, with atomic instructions and shared memories. No thread waits in it.
+pub fn atomics(rng: &mut Rng) -> Vec<u8> {
+    let config = |rng: &mut Rng| {
+        let mut config = wasm3_config(rng);
+        config.threads_enabled = true;
+        config.min_memories = 1;
+        config.max_memories = config.max_memories.max(1);
+        config
+    };
+    waits::expired(&made(rng, config)).expect("a generated module is well formed")
 }
 
 /// Returns the options of wasm-smith for such modules.

@@ -1,0 +1,41 @@
+//! Runs generated modules in wprof and in Wasmtime, and compares what they leave behind.
+//!
+//! `cargo run --release -p wprof-peers --bin second-engine -- wasm3 --seeds 10000 --isolate`
+
+use std::process::ExitCode;
+
+use wprof_peers::reference;
+use wprof_spec_tests::check::{Engines, Summary};
+use wprof_spec_tests::command;
+use wprof_spec_tests::generate::Case;
+use wprof_spec_tests::sweep::{ATOMICS, Check, HOT, HOT_OBJECTS, SAMPLED, WASM3};
+
+const USAGE: &str = "\
+Usage: second-engine [CHECK] [--seeds COUNT] [--start SEED] [--minutes M] [--isolate [--jobs N]]
+       second-engine CHECK --replay SEED FILE
+Runs generated modules in wprof, in plain Cranelift code and in several other ways, and in Wasmtime, and compares what
+they leave behind.
+  CHECK       wasmtime-wasm3 (the default): modules with exceptions, function references and objects,
+              wasmtime-atomics: these, and shared memories, wasmtime-hot-objects and wasmtime-hot: programs that are
+              optimised in every way, wasmtime-sampled: small modules without such features";
+
+const CHECKS: [(&str, Check); 5] = [
+    ("wasmtime-wasm3", against_wasmtime(WASM3)),
+    ("wasmtime-atomics", against_wasmtime(ATOMICS)),
+    ("wasmtime-hot-objects", against_wasmtime(HOT_OBJECTS)),
+    ("wasmtime-hot", against_wasmtime(HOT)),
+    ("wasmtime-sampled", against_wasmtime(SAMPLED)),
+];
+
+const fn against_wasmtime(check: Check) -> Check {
+    Check { check: agree, settings: None, ..check }
+}
+
+fn agree(engines: &Engines, case: &Case) -> Result<Summary, String> {
+    let theirs = reference::run(&case.wasm, &case.drive).map_err(|e| format!("Wasmtime: {e}"))?;
+    engines.agree(case, &theirs, "Wasmtime")
+}
+
+fn main() -> ExitCode {
+    command::run(&CHECKS, USAGE)
+}
