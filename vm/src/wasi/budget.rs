@@ -47,6 +47,11 @@ impl Budget {
         charge.grow(units).then_some(charge)
     }
 
+    /// Creates a charge of units that are among the used ones already: see [`Budget::with_used`].
+    pub fn adopt(&self, units: usize) -> Charge {
+        Charge { budget: self.clone(), units }
+    }
+
     /// Reports whether a unit is left.
     pub fn has_room(&self) -> bool {
         self.0.used.load(Ordering::Relaxed) < self.0.most

@@ -8,7 +8,7 @@ use rustix::fs::{fdatasync, fstat, fsync, futimens};
 use rustix::io::Errno;
 
 use super::attributes::{Attributes, NewTime, timestamps};
-use super::budget::Budget;
+use super::budget::{Budget, Charge};
 use super::constants::{fdflags, filetype};
 use super::fail::Outcome;
 use super::folder::Folder;
@@ -30,6 +30,8 @@ pub struct Descriptor {
     pub is_changeable: bool,
     /// The position at which reading and writing continue, if the file has positions.
     pub position: u64,
+    /// Its part of the budget of open files.
+    pub _open: Option<Charge>,
 }
 
 /// The object that a descriptor refers to.
@@ -62,6 +64,7 @@ impl Descriptor {
             is_writable: false,
             is_changeable: false,
             position: 0,
+            _open: None,
         }
     }
 
@@ -157,7 +160,8 @@ impl Descriptors {
     /// Creates a table of `initial` descriptors, to which more can be added up to `limit`.
     pub fn new(initial: Vec<Descriptor>, limit: usize) -> Descriptors {
         let (lowest, open) = (initial.len(), Budget::with_used(initial.len(), limit));
-        Descriptors { slots: initial.into_iter().map(Some).collect(), lowest, open }
+        let counted = initial.into_iter().map(|what| Some(Descriptor { _open: Some(open.adopt(1)), ..what }));
+        Descriptors { slots: counted.collect(), lowest, open }
     }
 
     /// # Errors
@@ -171,28 +175,23 @@ impl Descriptors {
     /// # Errors
     /// Returns an error if the limit of open descriptors is reached.
     pub fn add(&mut self, descriptor: Descriptor) -> Result<u32, Errno> {
-        self.lease()?;
+        let open = self.charge()?;
         let taken = self.slots[self.lowest..].iter().take_while(|slot| slot.is_some()).count();
         let index = self.lowest + taken;
         if index == self.slots.len() {
             self.slots.push(None);
         }
-        self.slots[index] = Some(descriptor);
+        self.slots[index] = Some(Descriptor { _open: Some(open), ..descriptor });
         self.lowest = index + 1;
         Ok(index as u32)
     }
 
-    /// Counts an open object that has no number.
+    /// Counts one more open file, as long as the charge exists.
     ///
     /// # Errors
-    /// Returns an error if the limit of open descriptors is reached.
-    pub fn lease(&mut self) -> Result<(), Errno> {
-        if self.open.spend(1) { Ok(()) } else { Err(Errno::MFILE) }
-    }
-
-    /// Uncounts an object that was counted by [`Descriptors::lease`].
-    pub fn give_back(&mut self) {
-        self.open.give_back(1);
+    /// Returns an error if the limit of open files is reached.
+    pub fn charge(&self) -> Result<Charge, Errno> {
+        self.open.take(1).ok_or(Errno::MFILE)
     }
 
     /// Returns the budget of open files, by which other threads count theirs.
@@ -224,7 +223,6 @@ impl Descriptors {
     pub fn remove(&mut self, fd: u32) -> Result<Descriptor, Errno> {
         let removed = self.slots.get_mut(fd as usize).and_then(Option::take).ok_or(Errno::BADF)?;
         self.lowest = self.lowest.min(fd as usize);
-        self.give_back();
         Ok(removed)
     }
 

@@ -11,6 +11,7 @@ use super::attributes::type_of;
 use super::files::File;
 use super::host::{Host, table};
 use crate::component::{Resource, Val};
+use crate::wasi::budget::Charge;
 use crate::wasi::constants::fdflags;
 use crate::wasi::descriptors::{Descriptor, What};
 use crate::wasi::fail::Outcome;
@@ -22,6 +23,7 @@ use crate::wasi::opening::How;
 pub struct EntryStream {
     folder: Folder,
     read: IntoIter<Entry>,
+    _open: Charge,
 }
 
 /// Returns an open folder.
@@ -61,7 +63,8 @@ pub fn preopened(host: &mut Host<'_>, (): ()) -> Outcome<Vec<(File, String)>> {
     }
     let add = |(dir, is_writable, name): (Dir, bool, String)| {
         let folder = Folder::new(dir, is_writable, None);
-        Ok((host.push_open(|| Ok(Descriptor::new(What::Folder(folder))))?, name))
+        let opened = |open| Ok(Descriptor { _open: Some(open), ..Descriptor::new(What::Folder(folder)) });
+        Ok((host.push_open(opened)?, name))
     };
     given.into_iter().map(add).collect()
 }
@@ -73,7 +76,7 @@ pub fn read_directory(host: &mut Host<'_>, (of,): (File,)) -> Outcome<Resource<E
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = openat(&folder(host, &of)?.dir, ".", flags, Mode::empty())?;
     let folder = Folder::new(Dir::from_std_file(dir.into()), false, None);
-    host.push_open(|| Ok(EntryStream { folder, read: Vec::new().into_iter() }))
+    host.push_open(|open| Ok(EntryStream { folder, read: Vec::new().into_iter(), _open: open }))
 }
 
 pub fn read_directory_entry(
@@ -89,12 +92,6 @@ pub fn read_directory_entry(
     let name = String::from_utf8(entry.name).map_err(|_| Errno::ILSEQ)?;
     let fields = [("type", type_of(entry.filetype)), ("name", Val::String(name))];
     Ok(Some(Val::Record(fields.map(|(name, value)| (name.to_owned(), value)).into())))
-}
-
-pub fn drop_entries(host: &mut Host<'_>, stream: Resource<EntryStream>) -> Outcome {
-    host.table().delete(stream)?;
-    host.give_back();
-    Ok(())
 }
 
 pub fn create_directory_at(host: &mut Host<'_>, (of, name): (File, String)) -> Outcome<()> {
@@ -145,17 +142,13 @@ pub fn open_at(
     (of, path_flags, name, open_flags, flags): (File, Val, String, Val, Val),
 ) -> Outcome<File> {
     let (how, path) = (how(&path_flags, &open_flags, &flags)?, path(&name)?);
-    host.lease()?;
     let Host { guest, system } = host;
+    let open = system.descriptors.charge()?;
     let opened = match &table(system).get(&of)?.what {
-        What::Folder(folder) => how.open(guest, folder, path),
-        _ => Err(Errno::NOTDIR.into()),
+        What::Folder(folder) => how.open(guest, folder, path)?,
+        _ => return Err(Errno::NOTDIR.into()),
     };
-    let added = opened.and_then(|descriptor| Ok(table(system).push(descriptor)?));
-    if added.is_err() {
-        host.give_back();
-    }
-    added
+    Ok(table(system).push(Descriptor { _open: Some(open), ..opened })?)
 }
 
 /// Decodes how a file is to be opened from the flags of WASI 0.2.

@@ -44,17 +44,17 @@ fn writable(host: &mut Host<'_>, of: &File) -> Outcome<Arc<HostFile>> {
 /// Opens a stream. It stays open when its file is closed, so it counts as an open file of its own.
 pub fn read_via_stream(host: &mut Host<'_>, (of, from): (File, u64)) -> Outcome<Resource<InputStream>> {
     let file = readable(host, &of)?;
-    host.push_open(|| Ok(InputStream::of_file(file, from)))
+    host.push_open(|open| Ok(InputStream::of_file(file, from, open)))
 }
 
 pub fn write_via_stream(host: &mut Host<'_>, (of, to): (File, u64)) -> Outcome<Resource<OutputStream>> {
     let file = writable(host, &of)?;
-    host.push_open(|| Ok(OutputStream::of_file(file, Place::At(to))))
+    host.push_open(|open| Ok(OutputStream::of_file(file, Place::At(to), open)))
 }
 
 pub fn append_via_stream(host: &mut Host<'_>, (of,): (File,)) -> Outcome<Resource<OutputStream>> {
     let file = writable(host, &of)?;
-    host.push_open(|| Ok(OutputStream::of_file(file, Place::End)))
+    host.push_open(|open| Ok(OutputStream::of_file(file, Place::End, open)))
 }
 
 pub fn advise(host: &mut Host<'_>, (of, from, len, advice): (File, u64, u64, Val)) -> Outcome<()> {
@@ -108,10 +108,4 @@ fn positioned(file: Arc<HostFile>, at: u64) -> Result<Arc<HostFile>, Errno> {
         Shape::Positioned => Err(Errno::INVAL),
         _ => Err(Errno::SPIPE),
     }
-}
-
-pub fn drop(host: &mut Host<'_>, of: File) -> Outcome {
-    host.table().delete(of)?;
-    host.give_back();
-    Ok(())
 }

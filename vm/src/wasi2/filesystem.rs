@@ -1,16 +1,17 @@
 //! `wasi:filesystem`.
 
-use super::interface::{Context, Interface};
+use super::interface::{Context, Interface, drop_it};
 use super::{attributes, directories, errors, files};
 use crate::Result;
 use crate::component::Linker;
+use crate::wasi::descriptors::Descriptor;
 
 pub fn define<T: 'static>(linker: &mut Linker<T>, context: impl Context<T>) -> Result<()> {
     let mut preopens = Interface::new(linker, "wasi:filesystem/preopens", context)?;
     preopens.func("get-directories", directories::preopened)?;
     let mut all = Interface::new(linker, "wasi:filesystem/types", context)?;
     all.func("filesystem-error-code", errors::filesystem_error_code)?;
-    all.resource("descriptor", files::drop)?;
+    all.resource::<Descriptor>("descriptor", drop_it)?;
     all.fallible("[method]descriptor.read-via-stream", files::read_via_stream)?;
     all.fallible("[method]descriptor.write-via-stream", files::write_via_stream)?;
     all.fallible("[method]descriptor.append-via-stream", files::append_via_stream)?;
@@ -38,7 +39,7 @@ pub fn define<T: 'static>(linker: &mut Linker<T>, context: impl Context<T>) -> R
     all.fallible("[method]descriptor.rename-at", directories::rename_at)?;
     all.fallible("[method]descriptor.symlink-at", directories::symlink_at)?;
     all.fallible("[method]descriptor.unlink-file-at", directories::unlink_file_at)?;
-    all.resource("directory-entry-stream", directories::drop_entries)?;
+    all.resource::<directories::EntryStream>("directory-entry-stream", drop_it)?;
     let next = "[method]directory-entry-stream.read-directory-entry";
     all.fallible(next, directories::read_directory_entry)
 }

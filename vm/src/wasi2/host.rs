@@ -2,8 +2,6 @@
 
 use std::sync::PoisonError;
 
-use rustix::io::Errno;
-
 use crate::component::{ResourceTable, ResourceTableError};
 use crate::wasi::budget::{Budget, Charge};
 use crate::wasi::fail::{Fail, Outcome};
@@ -29,33 +27,17 @@ impl<'a> Host<'a> {
         (self.system.bodies.charge(), self.system.descriptors.open_files().clone())
     }
 
-    /// Counts one more open file.
-    ///
-    /// # Errors
-    /// Returns an error if the limit of open files is reached.
-    pub fn lease(&mut self) -> Result<(), Errno> {
-        self.system.descriptors.lease()
-    }
-
-    /// Uncounts an open file that is closed.
-    pub fn give_back(&mut self) {
-        self.system.descriptors.give_back();
-    }
-
-    /// Adds a resource that counts as an open file.
+    /// Adds a resource that counts as an open file as long as it keeps the charge.
     ///
     /// # Errors
     /// Returns an error if the limit of open files is reached, or the table is full.
     pub fn push_open<R: Send + 'static>(
         &mut self,
-        value: impl FnOnce() -> Outcome<R>,
+        value: impl FnOnce(Charge) -> Outcome<R>,
     ) -> Outcome<crate::component::Resource<R>> {
-        self.lease()?;
-        let pushed = value().and_then(|value| Ok(self.table().push(value)?));
-        if pushed.is_err() {
-            self.give_back();
-        }
-        pushed
+        let open = self.system.descriptors.charge()?;
+        let value = value(open)?;
+        Ok(self.table().push(value)?)
     }
 }
 

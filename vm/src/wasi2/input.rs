@@ -27,10 +27,8 @@ pub struct InputStream {
     source: Source,
     /// Whether the stream has ended or failed.
     is_over: bool,
-    /// Whether the stream counts as an open file until it is dropped by the program.
-    is_leased: bool,
-    /// The file of a body among the open ones.
-    _lease: Option<Charge>,
+    /// Its part of the budget of open files, if it has one of its own.
+    _open: Option<Charge>,
     /// How a body has ended, once it has.
     ending: Option<Arc<Answer<Ending>>>,
 }
@@ -45,7 +43,7 @@ enum Source {
 
 impl InputStream {
     fn new(source: Source) -> InputStream {
-        InputStream { source, is_over: false, is_leased: false, _lease: None, ending: None }
+        InputStream { source, is_over: false, _open: None, ending: None }
     }
 
     /// Creates the stream of standard input.
@@ -57,8 +55,8 @@ impl InputStream {
     }
 
     /// Creates a stream of a file from a position on.
-    pub fn of_file(file: Arc<HostFile>, position: u64) -> InputStream {
-        InputStream { is_leased: true, ..InputStream::new(Source::File(file, position)) }
+    pub fn of_file(file: Arc<HostFile>, position: u64, open: Charge) -> InputStream {
+        InputStream { _open: Some(open), ..InputStream::new(Source::File(file, position)) }
     }
 
     /// Creates a stream of bytes in memory.
@@ -67,9 +65,9 @@ impl InputStream {
     }
 
     /// Creates the stream of a body that is still arriving.
-    pub fn of_body(file: Arc<HostFile>, ending: Arc<Answer<Ending>>, lease: Charge) -> InputStream {
+    pub fn of_body(file: Arc<HostFile>, ending: Arc<Answer<Ending>>, open: Charge) -> InputStream {
         let stream = InputStream::new(Source::File(file, 0));
-        InputStream { _lease: Some(lease), ending: Some(ending), ..stream }
+        InputStream { _open: Some(open), ending: Some(ending), ..stream }
     }
 
     /// Returns the error with which a body has ended, if it has.
@@ -191,11 +189,4 @@ pub fn blocking_skip(host: &mut Host<'_>, (stream, len): (Resource<InputStream>,
 
 pub fn subscribe(host: &mut Host<'_>, (stream,): (Resource<InputStream>,)) -> Outcome<Resource<Pollable>> {
     Ok(host.table().push_child(Pollable::Input(stream.rep()), &stream)?)
-}
-
-pub fn drop(host: &mut Host<'_>, stream: Resource<InputStream>) -> Outcome {
-    if host.table().delete(stream)?.is_leased {
-        host.give_back();
-    }
-    Ok(())
 }

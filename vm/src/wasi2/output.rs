@@ -19,6 +19,7 @@ use super::poll::{Pollable, Wish};
 use super::sockets::tcp::shut;
 use crate::component::Resource;
 use crate::wasi::OutputPipe;
+use crate::wasi::budget::Charge;
 use crate::wasi::calls::wait_for;
 use crate::wasi::descriptors::What;
 use crate::wasi::fail::{Fail, Outcome};
@@ -42,8 +43,8 @@ pub struct OutputStream {
     is_over: bool,
     /// Whether the connection ends once nothing is pending.
     ends: bool,
-    /// Whether the stream counts as an open file.
-    is_leased: bool,
+    /// Its part of the budget of open files, if it has one of its own.
+    open: Option<Charge>,
 }
 
 enum Sink {
@@ -60,8 +61,8 @@ pub enum Place {
 }
 
 impl OutputStream {
-    fn new(sink: Sink, is_leased: bool) -> OutputStream {
-        OutputStream { sink, pending: Vec::new(), permit: 0, is_over: false, ends: false, is_leased }
+    fn new(sink: Sink, open: Option<Charge>) -> OutputStream {
+        OutputStream { sink, pending: Vec::new(), permit: 0, is_over: false, ends: false, open }
     }
 
     /// Creates the stream of standard output or error.
@@ -71,22 +72,22 @@ impl OutputStream {
             What::Output(pipe) => Sink::Memory(pipe.clone()),
             _ => Sink::Nothing,
         };
-        OutputStream::new(sink, false)
+        OutputStream::new(sink, None)
     }
 
     /// Creates a stream to a file.
-    pub fn of_file(file: Arc<HostFile>, place: Place) -> OutputStream {
-        OutputStream::new(Sink::File(file, place), true)
+    pub fn of_file(file: Arc<HostFile>, place: Place, open: Charge) -> OutputStream {
+        OutputStream::new(Sink::File(file, place), Some(open))
     }
 
     /// Creates the stream of a body.
     pub fn of_body(outbox: Outbox) -> OutputStream {
-        OutputStream::new(Sink::Body(outbox), false)
+        OutputStream::new(Sink::Body(outbox), None)
     }
 
     /// Creates the output stream of a connection, which itself counts as an open file.
     pub fn of_connection(file: Arc<HostFile>) -> OutputStream {
-        OutputStream::new(Sink::File(file, Place::At(0)), false)
+        OutputStream::new(Sink::File(file, Place::At(0)), None)
     }
 
     /// Reports whether the stream writes to a file.
@@ -149,7 +150,7 @@ impl OutputStream {
 
     /// Reports whether all writes wait: pending bytes of a standard stream would be lost when a program exits.
     fn waits(&self) -> bool {
-        !self.is_leased
+        self.open.is_none()
     }
 
     fn check_open(&self) -> Streamed {
@@ -312,11 +313,7 @@ pub fn subscribe(host: &mut Host<'_>, (stream,): (Stream,)) -> Outcome<Resource<
 /// Drops a stream after writing its accepted bytes, however long that takes.
 pub fn drop(host: &mut Host<'_>, stream: Stream) -> Outcome {
     let mut stream = host.table().delete(stream)?;
-    let drained = stream.drain(&host.guest, true);
-    if stream.is_leased {
-        host.give_back();
-    }
-    match drained {
+    match stream.drain(&host.guest, true) {
         // Nobody is left to receive other errors.
         Err(StreamFail::End(fail)) => Err(fail),
         _ => Ok(()),

@@ -1,13 +1,13 @@
 //! `wasi:io/streams`.
 
-use super::interface::{Context, Interface};
+use super::interface::{Context, Interface, drop_it};
 use super::{input, output};
 use crate::Result;
 use crate::component::Linker;
 
 pub fn define<T: 'static>(linker: &mut Linker<T>, context: impl Context<T>) -> Result<()> {
     let mut all = Interface::new(linker, "wasi:io/streams", context)?;
-    all.resource("input-stream", input::drop)?;
+    all.resource::<input::InputStream>("input-stream", drop_it)?;
     all.resource("output-stream", output::drop)?;
     all.streamed("[method]input-stream.read", input::read_now)?;
     all.streamed("[method]input-stream.blocking-read", input::blocking_read)?;

@@ -53,6 +53,7 @@ pub struct FutureResponse {
     pub answer: Answer<Told>,
     /// Ends the request, unless a body takes this over.
     guard: Option<Guard>,
+    _open: Charge,
 }
 
 impl Drop for FutureResponse {
@@ -83,11 +84,7 @@ pub fn define<T: 'static, C: Context<T>>(types: &mut Interface<'_, T, C>) -> Res
             None => Ok(Err(())),
         }
     })?;
-    types.resource::<FutureResponse>("future-incoming-response", |host, future| {
-        host.table().delete(future)?;
-        host.give_back();
-        Ok(())
-    })?;
+    types.resource::<FutureResponse>("future-incoming-response", drop_it)?;
     types.func(
         "[method]future-incoming-response.subscribe",
         |host, (future,): (Resource<FutureResponse>,)| {
@@ -277,13 +274,13 @@ fn handle(
     let means =
         Means { timeouts, bodies, heads, places, open_files, reaches, cancel, _of_head: request.charges };
     let body = request.body.clone();
-    let future = host.push_open(|| {
+    let future = host.push_open(|open| {
         let (answer, teller) = answer()?;
         request.body.ask(move |body| match body {
             Ok(body) => send(message, body, means, teller),
             Err(code) => teller.tell(Err(code)),
         });
-        Ok(FutureResponse { answer, guard })
+        Ok(FutureResponse { answer, guard, _open: open })
     });
     let future = match future {
         Err(Fail::Errno(Errno::MFILE)) => return Ok(Err(ErrorCode::ConnectionLimitReached)),

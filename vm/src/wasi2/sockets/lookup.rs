@@ -10,11 +10,11 @@ use super::address::IpAddress;
 use super::errors::{ErrorCode, Networked};
 use crate::Result;
 use crate::component::{Linker, Resource};
-use crate::wasi::budget::{Budget, Places};
+use crate::wasi::budget::{Budget, Charge, Places};
 use crate::wasi::fail::Outcome;
 use crate::wasi2::answer::{Answer, answer};
 use crate::wasi2::host::Host;
-use crate::wasi2::interface::{Context, Interface};
+use crate::wasi2::interface::{Context, Interface, drop_it};
 use crate::wasi2::poll::{Pollable, Wish};
 
 /// Maximum length of a name.
@@ -29,26 +29,24 @@ type Found = std::result::Result<std::vec::IntoIter<IpAddr>, ErrorCode>;
 pub enum Addresses {
     /// The name was an address.
     Known(Option<IpAddr>),
-    Asked(Answer<Found>),
+    Asked {
+        answer: Answer<Found>,
+        _open: Charge,
+    },
 }
 
 impl Addresses {
     pub fn wish(&self) -> Wish {
         match self {
             Addresses::Known(_) => Wish::Ready,
-            Addresses::Asked(answer) => answer.wish(),
+            Addresses::Asked { answer, .. } => answer.wish(),
         }
     }
 }
 
 pub fn define<T: 'static>(linker: &mut Linker<T>, context: impl Context<T>) -> Result<()> {
     let mut lookup = Interface::new(linker, "wasi:sockets/ip-name-lookup", context)?;
-    lookup.resource::<Addresses>("resolve-address-stream", |host, stream| {
-        if let Addresses::Asked(_) = host.table().delete(stream)? {
-            host.give_back();
-        }
-        Ok(())
-    })?;
+    lookup.resource::<Addresses>("resolve-address-stream", drop_it)?;
     lookup.networked("resolve-addresses", resolve_addresses)?;
     lookup.networked("[method]resolve-address-stream.resolve-next-address", next_address)?;
     lookup.func("[method]resolve-address-stream.subscribe", |host, (stream,): (Resource<Addresses>,)| {
@@ -72,7 +70,7 @@ fn resolve_addresses(
         return Err(ErrorCode::InvalidArgument.into());
     }
     let places = host.system.lookups.clone();
-    Ok(host.push_open(|| ask(name, &places))?)
+    Ok(host.push_open(|open| Ok(Addresses::Asked { answer: ask(name, &places)?, _open: open }))?)
 }
 
 /// Reports whether a text may be a name: other texts are not passed to the system.
@@ -82,11 +80,11 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Starts a thread that asks the system.
-fn ask(name: String, places: &Budget) -> Outcome<Addresses> {
+fn ask(name: String, places: &Budget) -> Outcome<Answer<Found>> {
     let (addresses, teller) = answer::<Found>()?;
     let Some(place) = PLACES.take(places) else {
         teller.tell(Err(ErrorCode::TemporaryResolverFailure));
-        return Ok(Addresses::Asked(addresses));
+        return Ok(addresses);
     };
     let look_up = move || {
         let found = (name.as_str(), 0).to_socket_addrs();
@@ -95,13 +93,13 @@ fn ask(name: String, places: &Budget) -> Outcome<Addresses> {
         drop(place);
     };
     thread::Builder::new().name("lookup".to_owned()).spawn(look_up)?;
-    Ok(Addresses::Asked(addresses))
+    Ok(addresses)
 }
 
 fn next_address(host: &mut Host<'_>, (stream,): (Resource<Addresses>,)) -> Networked<Option<IpAddress>> {
     let next = match host.table().get_mut(&stream)? {
         Addresses::Known(address) => Ok(address.take()),
-        Addresses::Asked(answer) => {
+        Addresses::Asked { answer, .. } => {
             let next = |found: &mut Found| found.as_mut().map(Iterator::next).map_err(|code| *code);
             answer.with(next).unwrap_or(Err(ErrorCode::WouldBlock))
         }

@@ -17,13 +17,14 @@ use super::errors::{ErrorCode, Networked};
 use super::{Network, options};
 use crate::Result;
 use crate::component::{Linker, Resource};
+use crate::wasi::budget::Charge;
 use crate::wasi::fail::{Fail, Outcome};
 use crate::wasi::host_file::HostFile;
 use crate::wasi::network::SocketAddrUse;
 use crate::wasi::wait::ready;
 use crate::wasi2::host::{Host, table};
 use crate::wasi2::input::InputStream;
-use crate::wasi2::interface::{Context, Interface};
+use crate::wasi2::interface::{Context, Interface, drop_it};
 use crate::wasi2::output::OutputStream;
 use crate::wasi2::poll::{Pollable, Wish};
 
@@ -49,6 +50,7 @@ pub struct TcpSocket {
     backlog: i32,
     /// The numbers of its streams, which may be gone.
     streams: Option<(u32, u32)>,
+    _open: Charge,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -69,8 +71,8 @@ type Tcp = Resource<TcpSocket>;
 type Streams = (Resource<InputStream>, Resource<OutputStream>);
 
 impl TcpSocket {
-    fn new(file: HostFile, family: Family, state: State) -> TcpSocket {
-        TcpSocket { file: Arc::new(file), family, state, backlog: BACKLOG, streams: None }
+    fn new(file: HostFile, family: Family, state: State, open: Charge) -> TcpSocket {
+        TcpSocket { file: Arc::new(file), family, state, backlog: BACKLOG, streams: None, _open: open }
     }
 
     /// Returns the wait condition to finish the current operation, or to accept a connection.
@@ -109,7 +111,7 @@ pub fn define<T: 'static>(linker: &mut Linker<T>, context: impl Context<T>) -> R
     let mut create = Interface::new(linker, "wasi:sockets/tcp-create-socket", context)?;
     create.networked("create-tcp-socket", create_tcp_socket)?;
     let mut tcp = Interface::new(linker, "wasi:sockets/tcp", context)?;
-    tcp.resource("tcp-socket", drop)?;
+    tcp.resource::<TcpSocket>("tcp-socket", drop_it)?;
     tcp.networked("[method]tcp-socket.start-bind", start_bind)?;
     tcp.networked("[method]tcp-socket.finish-bind", |host, (socket,): (Tcp,)| {
         host.table().get_mut(&socket)?.finish(State::Binding, State::Bound)
@@ -195,13 +197,13 @@ fn create_tcp_socket(host: &mut Host<'_>, (family,): (Family,)) -> Networked<Tcp
     if !host.system.network.has_tcp() {
         return Err(ErrorCode::AccessDenied.into());
     }
-    Ok(host.push_open(|| {
+    Ok(host.push_open(|open| {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let fd = socket_with(family.of_system(), SocketType::STREAM, flags, Some(ipproto::TCP))?;
         if family == Family::Ipv6 {
             sockopt::set_ipv6_v6only(&fd, true)?;
         }
-        Ok(TcpSocket::new(HostFile::connection(fd), family, State::New))
+        Ok(TcpSocket::new(HostFile::connection(fd), family, State::New, open))
     })?)
 }
 
@@ -294,15 +296,9 @@ fn accept(
     let found = host.table().get(&socket)?;
     found.must_be(&[State::Listening])?;
     let (file, family) = (found.file.clone(), found.family);
-    host.lease()?;
-    let accepted = match next_connection(host, &file) {
-        Ok(fd) => TcpSocket::new(HostFile::connection(fd), family, State::Connected),
-        Err(fail) => {
-            host.give_back();
-            return Err(fail);
-        }
-    };
-    let accepted = host.table().push(accepted)?;
+    let open = host.system.descriptors.charge()?;
+    let connection = HostFile::connection(next_connection(host, &file)?);
+    let accepted = host.table().push(TcpSocket::new(connection, family, State::Connected, open))?;
     let (input, output) = streams(host, &accepted)?;
     Ok((accepted, input, output))
 }
@@ -406,10 +402,4 @@ fn discard(file: &HostFile) {
             _ => return,
         }
     }
-}
-
-fn drop(host: &mut Host<'_>, socket: Tcp) -> Outcome {
-    host.table().delete(socket)?;
-    host.give_back();
-    Ok(())
 }

@@ -17,6 +17,7 @@ use super::errors::{ErrorCode, NetworkFail, Networked};
 use super::{Network, options};
 use crate::Result;
 use crate::component::{Linker, Resource};
+use crate::wasi::budget::Charge;
 use crate::wasi::fail::Fail;
 use crate::wasi::host_file::HostFile;
 use crate::wasi::network::SocketAddrUse;
@@ -55,6 +56,7 @@ pub struct UdpSocket {
     remote: Option<SocketAddr>,
     /// Shared with its streams as long as they exist.
     streams: Arc<()>,
+    _open: Charge,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,11 +100,7 @@ pub fn define<T: 'static>(linker: &mut Linker<T>, context: impl Context<T>) -> R
     let mut create = Interface::new(linker, "wasi:sockets/udp-create-socket", context)?;
     create.networked("create-udp-socket", create_udp_socket)?;
     let mut udp = Interface::new(linker, "wasi:sockets/udp", context)?;
-    udp.resource("udp-socket", |host, socket: Udp| {
-        host.table().delete(socket)?;
-        host.give_back();
-        Ok(())
-    })?;
+    udp.resource::<UdpSocket>("udp-socket", drop_it)?;
     udp.networked("[method]udp-socket.start-bind", start_bind)?;
     udp.networked("[method]udp-socket.finish-bind", finish_bind)?;
     udp.networked("[method]udp-socket.stream", stream)?;
@@ -159,14 +157,14 @@ fn create_udp_socket(host: &mut Host<'_>, (family,): (Family,)) -> Networked<Udp
     if !host.system.network.has_udp() {
         return Err(ErrorCode::AccessDenied.into());
     }
-    Ok(host.push_open(|| {
+    Ok(host.push_open(|open| {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let fd = socket_with(family.of_system(), SocketType::DGRAM, flags, Some(ipproto::UDP))?;
         if family == Family::Ipv6 {
             sockopt::set_ipv6_v6only(&fd, true)?;
         }
         let file = Arc::new(HostFile::connection(fd));
-        Ok(UdpSocket { file, family, state: State::New, remote: None, streams: Arc::new(()) })
+        Ok(UdpSocket { file, family, state: State::New, remote: None, streams: Arc::new(()), _open: open })
     })?)
 }
 
