@@ -5,6 +5,7 @@
 //! * [`hot`] writes programs that run long enough for every optimisation, and that terminate by construction.
 //! * [`mutate`] makes small changes to a module; [`deep`] makes a module overflow the stack.
 
+pub mod component_calls;
 pub mod deep;
 pub mod flow;
 pub mod hot;

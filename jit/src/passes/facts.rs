@@ -49,8 +49,8 @@ pub(super) fn withdraw(func: &mut Function, origins: &mut Origins) {
     }
 }
 
-/// Returns the values that instructions without the fact read. The countdown of a check may have lost its location, and
-/// with it the fact: it counts as marked if only marked instructions read what it yields.
+/// Returns the values that instructions without the fact read. The countdown of a check and its comparison may have lost
+/// their locations, and with them the fact: they count as marked if only marked instructions read what they yield.
 fn read_elsewhere(func: &Function, insts: &[Inst], is_marked: &[bool]) -> EntitySet<Value> {
     let others = insts.iter().zip(is_marked).filter(|(_, is_marked)| !**is_marked).map(|(&inst, _)| inst);
     let mut read = EntitySet::new();
@@ -59,23 +59,24 @@ fn read_elsewhere(func: &Function, insts: &[Inst], is_marked: &[bool]) -> Entity
             read.insert(value);
         });
     };
-    others.filter(|&inst| !counts_down(func, inst)).for_each(|inst| add(&mut read, inst));
-    // Without its countdown the read of the register must not be in place either.
-    for &inst in insts.iter().filter(|&&inst| counts_down(func, inst)) {
-        if func.dfg.inst_results(inst).iter().any(|&count| read.contains(count)) {
+    others.filter(|&inst| !is_of_check(func, inst)).for_each(|inst| add(&mut read, inst));
+    // Without them the read of the register must not be in place either.
+    for &inst in insts.iter().filter(|&&inst| is_of_check(func, inst)) {
+        if func.dfg.inst_results(inst).iter().any(|&result| read.contains(result)) {
             add(&mut read, inst);
         }
     }
     read
 }
 
-/// Reports whether an instruction adds to the pinned register.
-fn counts_down(func: &Function, inst: Inst) -> bool {
+/// Reports whether an instruction adds to the pinned register, or compares it.
+fn is_of_check(func: &Function, inst: Inst) -> bool {
     let is_pinned = |value| {
         let def = func.dfg.value_def(value).inst();
         def.is_some_and(|def| func.dfg.insts[def].opcode() == Opcode::GetPinnedReg)
     };
-    func.dfg.insts[inst].opcode() == Opcode::Iadd && func.dfg.inst_args(inst).iter().copied().any(is_pinned)
+    matches!(func.dfg.insts[inst].opcode(), Opcode::Iadd | Opcode::Icmp)
+        && func.dfg.inst_args(inst).iter().copied().any(is_pinned)
 }
 
 fn is_transparent(func: &Function, inst: Inst) -> bool {

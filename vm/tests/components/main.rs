@@ -5,9 +5,6 @@ mod fused;
 mod host;
 mod hostile;
 mod linking;
-#[path = "../shared/random.rs"]
-mod random;
-mod random_calls;
 mod real;
 mod resources;
 mod typed;

@@ -4,7 +4,7 @@
 
 use std::process::ExitCode;
 
-use wprof_peers::reference;
+use wprof_peers::{components, reference};
 use wprof_spec_tests::check::{Engines, Summary};
 use wprof_spec_tests::command;
 use wprof_spec_tests::generate::Case;
@@ -17,14 +17,16 @@ Runs generated modules in wprof, in plain Cranelift code and in several other wa
 they leave behind.
   CHECK       wasmtime-wasm3 (the default): modules with exceptions, function references and objects,
               wasmtime-atomics: these, and shared memories, wasmtime-hot-objects and wasmtime-hot: programs that are
-              optimised in every way, wasmtime-sampled: small modules without such features";
+              optimised in every way, wasmtime-sampled: small modules without such features, wasmtime-components: calls
+              between components with random types and values";
 
-const CHECKS: [(&str, Check); 5] = [
+const CHECKS: [(&str, Check); 6] = [
     ("wasmtime-wasm3", against_wasmtime(WASM3)),
     ("wasmtime-atomics", against_wasmtime(ATOMICS)),
     ("wasmtime-hot-objects", against_wasmtime(HOT_OBJECTS)),
     ("wasmtime-hot", against_wasmtime(HOT)),
     ("wasmtime-sampled", against_wasmtime(SAMPLED)),
+    ("wasmtime-components", Check { case: components::case, check: component, ..against_wasmtime(WASM3) }),
 ];
 
 const fn against_wasmtime(check: Check) -> Check {
@@ -34,6 +36,10 @@ const fn against_wasmtime(check: Check) -> Check {
 fn agree(engines: &Engines, case: &Case) -> Result<Summary, String> {
     let theirs = reference::run(&case.wasm, &case.drive).map_err(|e| format!("Wasmtime: {e}"))?;
     engines.agree(case, &theirs, "Wasmtime")
+}
+
+fn component(_: &Engines, case: &Case) -> Result<Summary, String> {
+    components::agree(case).map(|()| Summary { modules: 1, ..Summary::default() })
 }
 
 fn main() -> ExitCode {
