@@ -112,7 +112,8 @@ pub enum Callee {
         name: String,
     },
     /// No function: the parent, one per function, of the records of calls in contexts for which memory ran out, and of
-    /// sampled calls below more frames than a burst could inspect.
+    /// sampled calls below more frames than a burst could inspect. In sampled time also the callers that were left out of
+    /// the middle of a deep stack.
     Beyond,
     /// The engine itself, such as its compiler while the program waits for code; only in sampled time.
     Engine,

@@ -10,6 +10,7 @@ mod call_sites;
 mod call_targets;
 mod context_events;
 mod contexts;
+mod deep_time;
 mod events;
 mod interesting_paths;
 mod metrics;

@@ -79,14 +79,14 @@ fn configs() -> Vec<(&'static str, Config)> {
     ]
 }
 
-fn time_of(profile: &Profile) -> &TimeProfile {
+pub fn time_of(profile: &Profile) -> &TimeProfile {
     profile.verify().expect("valid");
     assert_eq!(Profile::from_bytes(&profile.to_bytes().expect("written")).expect("read"), *profile);
     profile.time.as_ref().expect("sampled")
 }
 
 /// Returns the time of the function `name`: its own, and in total.
-fn timed(time: &TimeProfile, name: &str) -> (Timed, Timed) {
+pub fn timed(time: &TimeProfile, name: &str) -> (Timed, Timed) {
     let is_it = |callee: &Callee| match callee {
         Callee::Function { name: found, .. } => found.as_deref() == Some(name),
         Callee::Host { name: found, .. } => found == name,
@@ -100,7 +100,7 @@ fn timed(time: &TimeProfile, name: &str) -> (Timed, Timed) {
 /// Checks a share. An interval misses the true share in one of twenty cases; the tests check dozens of shares, on
 /// machines with other load. The check therefore uses an interval more than twice as wide, which misses in one of
 /// 100,000 cases.
-fn assert_share(what: &str, part: Timed, all: Timed, expected: f64) {
+pub fn assert_share(what: &str, part: Timed, all: Timed, expected: f64) {
     const WIDER: f64 = 2.3;
     let found = Interval::of_share(part, all);
     let (below, above) = (WIDER * (found.share - found.least), WIDER * (found.most - found.share));

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::ring::Tag;
+use super::record::Tag;
 use super::stacks::TimedStacks;
 use crate::arch::{self, FrameState};
 use crate::runtime::code::registry::{self, CodeObject};
@@ -30,7 +30,7 @@ pub enum Place {
     Engine,
     /// The garbage collector.
     Collector,
-    /// Unknown.
+    /// Callers that are unknown, between those around them or outermost.
     Unknown,
 }
 
@@ -67,7 +67,7 @@ fn add_entry(stacks: &mut TimedStacks, words: &[u64], places: &mut Vec<Place>) {
             Some(Tag::Collector) => places.push(Place::Collector),
             // A trampoline has no callers before it has recorded its frame.
             Some(Tag::Cut) if places == &[Place::Engine] => {}
-            Some(Tag::Cut) => places.push(Place::Unknown),
+            Some(Tag::Cut | Tag::Gap) => places.push(Place::Unknown),
             Some(Tag::Entry(_)) => {}
             Some(Tag::Interrupted) => {
                 let mut next = || words.next().unwrap_or(0) as usize;
@@ -137,12 +137,13 @@ fn frame_of(object: &CodeObject, pc: usize) -> FrameState {
 }
 
 /// Removes repeated places: each is kept where it comes first, and the innermost stays last. So recursion makes
-/// stacks no longer than their number of places, and no place of a stack is lost.
+/// stacks no longer than their number of places, and no place of a stack is lost. Unknown callers stay wherever they are,
+/// since nothing around them may become neighbours.
 fn without_repetition(places: &[Place]) -> Vec<Place> {
     let Some((&innermost, callers)) = places.split_last() else { return Vec::new() };
     let mut kept: Vec<Place> = Vec::with_capacity(places.len());
     for &place in callers {
-        if !kept.contains(&place) {
+        if place == Place::Unknown || !kept.contains(&place) {
             kept.push(place);
         }
     }
@@ -162,5 +163,7 @@ mod tests {
         assert_eq!(without_repetition(&deep), [main, a, b, leaf]);
         assert_eq!(without_repetition(&[main, a, a]), [main, a, a], "the innermost stays");
         assert_eq!(without_repetition(&[]), []);
+        let cut_twice = [Place::Unknown, a, Place::Unknown, b, a, leaf];
+        assert_eq!(without_repetition(&cut_twice), [Place::Unknown, a, Place::Unknown, b, leaf]);
     }
 }

@@ -14,7 +14,8 @@ use std::sync::OnceLock;
 
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 
-use super::ring::{Record, Tag};
+use super::callers::Callers;
+use super::record::{Record, Tag};
 use super::{FOR_COLLECTOR, FOR_ENGINE, drain, timer};
 use crate::arch::{self, Registers};
 use crate::runtime::code::registry;
@@ -88,6 +89,10 @@ unsafe fn is_newest_of_store(newest: *const Activation, of: &Activation) -> bool
 unsafe fn write_store(record: &mut Record, newest: &Activation, registers: Registers, is_running: bool) {
     let context = newest.context;
     let mut stack = Stack::new(newest, registers.sp);
+    let mut callers = Callers::new();
+    // SAFETY: the instance lives as long as its store.
+    let instance_of = |entry: &Activation| unsafe { (*entry.vmctx).instance as u32 };
+    record.begin_entry(instance_of(newest));
     // SAFETY: as in `sample`. Only raw pointers refer to the context.
     let (mut fp, mut host) = unsafe {
         match is_running {
@@ -101,20 +106,19 @@ unsafe fn write_store(record: &mut Record, newest: &Activation, registers: Regis
         if let Some(number) = host.and_then(|host| host.checked_sub(1)) {
             record.push(Tag::Host(number as u32).word());
         }
-        // SAFETY: the trampoline has written it, or not yet; the instance lives as long as its store.
-        let is_whole = unsafe {
-            let is_whole = fp.is_none_or(|fp| stack.write_callers(record, fp, (*activation.vm.get()).fp));
-            if !is_whole {
-                record.push(Tag::Cut.word());
-            }
-            record.push(Tag::Entry((*activation.vmctx).instance as u32).word());
-            is_whole
-        };
+        // SAFETY: the trampoline has written it, or not yet.
+        let is_whole = fp.is_none_or(|fp| unsafe {
+            stack.write_callers(record, &mut callers, fp, (*activation.vm.get()).fp)
+        });
+        if !is_whole {
+            record.push(Tag::Cut.word());
+        }
+        record.push(Tag::Entry(instance_of(activation)).word());
         let left = (activation.saved_exit_fp, activation.saved_host);
         // SAFETY: as in `sample`.
-        let outer = unsafe { entry_before(activation) }.filter(|_| is_whole);
-        let Some(outer) = outer else { return };
+        let Some(outer) = (unsafe { entry_before(activation) }) else { return };
         activation = outer;
+        record.begin_entry(instance_of(activation));
         stack = Stack::new(activation, registers.sp);
         (fp, host) = (Some(left.0), Some(left.1));
     }
@@ -142,7 +146,7 @@ unsafe fn write_innermost(
 ) -> Option<usize> {
     if registry::is_code(registers.pc) {
         record.push(Tag::Interrupted.word());
-        record.push_frame(registers.pc);
+        record.push(registers.pc as u64);
         // SAFETY: the stack contains it.
         let word = |at| if stack.has(at) { unsafe { *(at as *const u64) } } else { 0 };
         registers.return_candidates(word).into_iter().for_each(|caller| record.push(caller));
@@ -178,7 +182,7 @@ unsafe fn write_left(record: &mut Record, newest: &Activation) -> Option<usize> 
     if left_for == FOR_ENGINE {
         record.push(Tag::Engine.word());
     }
-    record.push_frame(pc);
+    record.push(pc as u64);
     Some(fp)
 }
 
@@ -198,23 +202,30 @@ impl Stack {
         at.is_multiple_of(size_of::<usize>()) && at >= self.0.start && at.saturating_add(8) <= self.0.end
     }
 
-    /// Writes the return addresses of the callers of the frame at `fp`, up to the trampoline at `end`; returns
-    /// whether all were written.
-    unsafe fn write_callers(&self, record: &mut Record, mut fp: usize, end: usize) -> bool {
+    /// Writes the return addresses of the callers of the frame at `fp`, up to the trampoline at `end`, without
+    /// repetition; returns whether it came there.
+    unsafe fn write_callers(
+        &self,
+        record: &mut Record,
+        callers: &mut Callers,
+        mut fp: usize,
+        end: usize,
+    ) -> bool {
         while fp != end {
-            if !self.has(fp) || !self.has(fp.wrapping_add(8)) {
-                return false;
+            if callers.is_at_end() || !self.has(fp) || !self.has(fp.wrapping_add(8)) {
+                break;
             }
             // SAFETY: the stack contains both words.
             let (caller, pc) = unsafe { (*(fp as *const usize), *((fp + 8) as *const usize)) };
-            if caller <= fp || !registry::is_code(pc.wrapping_sub(1)) {
-                return false;
+            if caller <= fp || !callers.is_newest(pc) && !registry::is_code(pc.wrapping_sub(1)) {
+                break;
             }
             fp = caller;
-            if fp != end && !record.push_frame(pc) {
-                return false;
+            if fp != end {
+                callers.add(pc, record);
             }
         }
-        true
+        callers.write(record);
+        fp == end
     }
 }

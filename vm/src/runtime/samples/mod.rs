@@ -2,8 +2,8 @@
 //!
 //! Each thread that enters wasm code of a store with samples has a timer ([`timer`]), whose signal interrupts the
 //! thread at any point. The handler ([`handler`]) writes the stack of each store that the thread is in, as
-//! addresses, into a ring of that store ([`ring`]). Outside of the handler, addresses are resolved to places in
-//! wasm code ([`resolve`]), and places are collected in a tree with sums ([`stacks`]): by a thread when a ring
+//! addresses ([`record`]) without repetition ([`callers`]), into a ring of that store ([`ring`]). Outside of the
+//! handler, addresses are resolved to places in wasm code ([`address_lookup`]), and places are collected in a tree with sums ([`stacks`]): by a thread when a ring
 //! fills up ([`drain`]), and when the profile is read.
 //!
 //! Input: signals. Output: [`TimedStacks`], values.
@@ -18,8 +18,10 @@
 //! Oracle: programs whose parts take known shares of the time (`vm/tests/profiles/time.rs`).
 
 mod address_lookup;
+mod callers;
 mod drain;
 mod handler;
+mod record;
 mod ring;
 mod stacks;
 mod timer;
