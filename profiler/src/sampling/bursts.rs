@@ -14,9 +14,10 @@ use crate::Rate;
 /// The lengths of the phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BurstLengths {
-    /// Checks from the end of a burst until the next one begins: nCheck0.
+    /// Checks from the end of a burst until the next one begins: nCheck0. With [`BurstLengths::FOREVER`] no burst begins.
     pub checking: u32,
-    /// Checks in a burst: nInstr0. With [`BurstLengths::FOREVER`] the first burst does not end.
+    /// Checks in a burst: nInstr0. With [`BurstLengths::FOREVER`] the first burst begins at the first check, whatever
+    /// `checking` says, and does not end: it sees everything.
     pub instrumented: u32,
     /// Factor up to which both lengths grow while the program runs; see [`BurstLengths::growing`].
     pub growth: u32,
@@ -156,7 +157,7 @@ impl Bursts {
         if self.lengths.checking == BurstLengths::FOREVER {
             return 0;
         }
-        let length = self.scaled(self.lengths.checking);
+        let length = self.time_between();
         let passed = i64::try_from(passed).unwrap_or(i64::MAX).clamp(0, length - 1);
         self.rest_for(length - passed);
         passed.cast_unsigned()
@@ -168,7 +169,7 @@ impl Bursts {
         if self.lengths.checking == BurstLengths::FOREVER || self.counts() {
             return 0;
         }
-        let length = self.scaled(self.lengths.checking);
+        let length = self.time_between();
         let left = self.checking.saturating_add(1).clamp(0, length);
         (length - left).cast_unsigned() / u64::from(self.scale)
     }
@@ -229,7 +230,7 @@ impl Bursts {
     pub fn lose(&mut self) -> u64 {
         self.lost += 1;
         let stands_for = self.give_up();
-        self.rest_for(self.scaled(self.lengths.checking).min(self.retry));
+        self.rest_for(self.time_between().min(self.retry));
         self.retry = self.retry.saturating_mul(2);
         stands_for
     }
@@ -256,7 +257,7 @@ impl Bursts {
 
     /// Postpones the due burst by `times` the usual number of checks between two bursts.
     pub fn put_off(&mut self, times: u32) {
-        let more = self.scaled(self.lengths.checking).saturating_mul(times.into());
+        let more = self.time_between().saturating_mul(times.into());
         self.checking = more - 1;
         self.between = self.between.saturating_add(more.cast_unsigned());
     }
@@ -336,12 +337,21 @@ impl Bursts {
     }
 
     fn rest(&mut self) {
-        self.rest_for(self.scaled(self.lengths.checking));
+        self.rest_for(self.time_between());
     }
 
     fn rest_for(&mut self, between: i64) {
         (self.checking, self.instrumented, self.waiting) = (between - 1, 0, 0);
         self.between = between.cast_unsigned();
+    }
+
+    /// Returns the checks between two bursts. Before a burst that does not end there is nothing to wait for, and what came
+    /// before it would be missing.
+    fn time_between(&self) -> i64 {
+        match (self.lengths.checking, self.lengths.instrumented) {
+            (checking, BurstLengths::FOREVER) if checking != BurstLengths::FOREVER => 1,
+            (checking, _) => self.scaled(checking),
+        }
     }
 
     fn length(&self) -> i64 {

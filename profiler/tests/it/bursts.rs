@@ -66,14 +66,34 @@ fn every_check_decides_as_the_machine_does() {
 }
 
 #[test]
-fn a_burst_without_end_does_not_end() {
-    let mut bursts = Bursts::new(BurstLengths::new(1, BurstLengths::FOREVER));
-    let mut version = Version::Checking;
-    for _ in 0..1000 {
-        version = check(&mut bursts, version);
-        assert_eq!(version, Version::Instrumented);
+fn a_burst_without_end_begins_at_the_first_check_and_does_not_end() {
+    for checking in [1, 2, 1000, BurstLengths::FOREVER - 1] {
+        let mut bursts = Bursts::new(BurstLengths::new(checking, BurstLengths::FOREVER));
+        let mut version = Version::Checking;
+        for _ in 0..1000 {
+            version = check(&mut bursts, version);
+            assert_eq!(version, Version::Instrumented, "{checking}:inf");
+        }
+        assert_eq!((bursts.begun, bursts.rate().as_f64()), (1, 1.0), "{checking}:inf");
     }
-    assert_eq!((bursts.begun, bursts.rate().as_f64()), (1, 1.0));
+}
+
+#[test]
+fn a_burst_without_end_that_is_lost_is_tried_again_at_the_next_check() {
+    let mut bursts = Bursts::new(BurstLengths::new(1000, BurstLengths::FOREVER));
+    assert_eq!(check(&mut bursts, Version::Checking), Version::Instrumented);
+    assert_eq!(bursts.lose(), 1);
+    assert_eq!(check(&mut bursts, Version::Checking), Version::Instrumented);
+    assert_eq!((bursts.begun, bursts.lost, bursts.rate().counted, bursts.rate().of), (1, 1, 1, 2));
+}
+
+#[test]
+fn without_an_end_of_the_time_before_there_is_no_burst() {
+    let mut bursts = Bursts::new(BurstLengths::new(BurstLengths::FOREVER, BurstLengths::FOREVER));
+    for _ in 0..1000 {
+        assert_eq!(check(&mut bursts, Version::Checking), Version::Checking);
+    }
+    assert_eq!((bursts.begun, bursts.rate().counted), (0, 0));
 }
 
 #[test]

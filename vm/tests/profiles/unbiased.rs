@@ -204,11 +204,11 @@ fn a_burst_without_end_is_the_exact_profile() -> Outcome {
     for (name, functions, count) in programs() {
         let exact = exact(&functions, count)?;
         for strategy in [Strategy::Optimized, Strategy::Tiered, Strategy::Baseline] {
-            for checks in ["orig", "default"] {
-                let mut config = config(bursts(1, BurstLengths::FOREVER, checks));
+            for (checking, checks) in [(1, "orig"), (1, "default"), (1000, "default")] {
+                let mut config = config(bursts(checking, BurstLengths::FOREVER, checks));
                 let sampled =
                     profile(config.strategy(strategy).background_compilation(true), &functions, count)?;
-                let how = format!("{name}, {strategy:?}, {checks}");
+                let how = format!("{name}, {strategy:?}, {checks}, {checking}:inf");
                 let rate = sampled.sampled().expect("a sample");
                 assert_eq!(rate.counted, rate.of, "{how}");
                 let figures = |profile: &Profile| -> Vec<(u32, u64, u64)> {
