@@ -104,10 +104,11 @@ fn the_jitdump_has_code_and_lines() {
 }
 
 /// Where perf recorded a run; none if it may not record.
-fn recorded(folder: &Folder, form: &str) -> Option<String> {
+fn recorded(folder: &Folder, form: &str, options: &[&str]) -> Option<String> {
     let data = folder.path("perf.data");
     let mut perf = Command::new("perf");
-    perf.args(["record", "-q", "-k", "mono", "-e", "cpu-clock", "-F", "5000", "-o", &data, "--"]);
+    perf.args(["record", "-q", "-k", "mono", "-e", "cpu-clock", "-F", "5000", "-o", &data]);
+    perf.args(options).arg("--");
     // The number of the process names the map, which stays.
     perf.args(["sh", "-c", "echo $$ > pid; exec \"$@\"", "sh"]);
     perf.args([env!("CARGO_BIN_EXE_wprof"), "run", "-q", "--perf", form, &program("json"), "2000", "5"]);
@@ -127,17 +128,37 @@ fn report(data: &str) -> String {
 #[test]
 fn perf_names_functions_by_the_map() {
     let folder = Folder::new();
-    let Some(data) = recorded(&folder, "map") else { return };
+    let Some(data) = recorded(&folder, "map", &[]) else { return };
     let text = report(&data);
     let pid = std::fs::read_to_string(folder.path("pid")).unwrap();
     std::fs::remove_file(format!("/tmp/perf-{}.map", pid.trim())).unwrap();
     assert!(text.lines().any(|line| line.ends_with(" parse_value")), "{text}");
 }
 
+/// Perf follows frame pointers, which all functions keep, those too that call nothing.
+#[test]
+fn perf_finds_the_callers_of_functions() {
+    let folder = Folder::new();
+    let Some(data) = recorded(&folder, "map", &["-g"]) else { return };
+    let script = Command::new("perf").args(["script", "-F", "ip,sym", "-i", &data]).output().unwrap();
+    let text = String::from_utf8_lossy(&script.stdout).into_owned();
+    let pid = std::fs::read_to_string(folder.path("pid")).unwrap();
+    std::fs::remove_file(format!("/tmp/perf-{}.map", pid.trim())).unwrap();
+    // A stack is a paragraph, innermost first, of lines with an address and a name.
+    let stacks = text.split("\n\n").map(|stack| -> Vec<&str> {
+        stack.lines().filter_map(|line| line.trim().split_once(' ')).map(|(_, name)| name.trim()).collect()
+    });
+    let is_of_program = |stack: &Vec<&str>| matches!(stack.first(), Some(&("parse_value" | "print_value")));
+    let stacks: Vec<Vec<&str>> = stacks.filter(is_of_program).collect();
+    let whole = stacks.iter().filter(|stack| stack.contains(&"main")).count();
+    assert!(stacks.len() >= 10, "{text}");
+    assert!(whole * 10 >= stacks.len() * 9, "{whole} of {} stacks have main: {stacks:?}", stacks.len());
+}
+
 #[test]
 fn perf_names_functions_by_the_jitdump() {
     let folder = Folder::new();
-    let Some(data) = recorded(&folder, "jitdump") else { return };
+    let Some(data) = recorded(&folder, "jitdump", &[]) else { return };
     let injected = folder.path("injected.data");
     let inject = ["inject", "--jit", "-i", &data, "-o", &injected];
     assert!(Command::new("perf").args(inject).current_dir(folder.path("")).status().unwrap().success());

@@ -147,8 +147,9 @@ impl Config {
 
     /// Sets whether the system's unwinder knows machine code (default: no), so that backtraces of host functions
     /// (`std::backtrace`), debuggers and crash handlers see the frames of wasm code, without names, and the host's below
-    /// them. Profiles and errors need it not: they have stacks of their own. In the first and last instructions of a function,
-    /// and in leaves without a frame, the caller is left out. It costs nothing while code runs.
+    /// them. Profiles and errors need it not: they have stacks of their own. Nor do tools that follow frame pointers, such as
+    /// `perf record -g`, since all functions keep them. In the first and last instructions of a function the caller is left
+    /// out. It costs nothing while code runs.
     pub fn native_unwind_info(&mut self, enable: bool) -> &mut Self {
         self.native_unwind_info = enable;
         self

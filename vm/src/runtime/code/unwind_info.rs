@@ -1,9 +1,9 @@
 //! What the system's unwinder needs to know of machine code, so that backtraces lead through it.
 //!
-//! All frames of machine code are linked by the frame pointer, but for leaves that keep none. So one entry of the unwinder's
+//! All frames of machine code, those of leaves too, are linked by the frame pointer. So one entry of the unwinder's
 //! table, which says that the caller's frame is where the frame pointer leads, describes all code of a reservation,
 //! wherever it is placed and whatever passes do to it: tables by function would have to be rewritten by each pass.
-//! In a leaf without a frame, and in the first and last instructions of a function, the caller is left out.
+//! In the first and last instructions of a function, where its frame is not linked, the caller is left out.
 //! Source: *DWARF debugging information format* 4, section 6.4; *System V ABI, AMD64 supplement*, section 3.6.2 and figure
 //! 3.36; *DWARF for the Arm 64-bit architecture*, section 4.1.
 
