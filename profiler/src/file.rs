@@ -34,11 +34,13 @@
 //! there if the call sites of calling contexts are merged, `SKIP` (bursts that were skipped) and `ACCU` (the expected
 //! accuracy of a sample). Version 1.12 adds `SUPR` (paths across calls, with the original code of each block). Version 1.13
 //! adds `THRD` (threads), `GARB` (the work of the garbage collector) and `SMPC`, which stands for `SMPL` where the
-//! garbage collector was sampled, which older readers do not know. A change to a section's content takes a new tag.
+//! garbage collector was sampled, which older readers do not know. Version 1.14 adds `SMPW` (how unequal the times of samples
+//! are: their sums of squares, of the whole run and by thread). A change to a section's content takes a new tag.
 
 mod functions;
 mod replace;
 mod section;
+mod squares;
 mod threads;
 
 use std::io::Read;
@@ -47,17 +49,18 @@ use std::path::{Path, PathBuf};
 use functions::{FunctionRow, GraphRow, add_figures, add_paths, graph_row, supergraphs};
 pub use replace::replace_file;
 use section::{Reader, Tag, Writer};
+use squares::Squares;
 use threads::ThreadRow;
 
 use crate::{
     Benefit, BlockCounts, Callee, CodeStats, ContextTree, FigureKind, FunctionProfile, HostCalls,
-    InvalidProfile, Metric, PathCount, PathProfile, Profile, ReadLimits, Run, Supergraphs, Timeline,
-    UnfinishedExit, UnfinishedPath,
+    InvalidProfile, Metric, PathCount, PathProfile, Profile, ReadLimits, Run, Supergraphs, TimeProfile,
+    Timeline, UnfinishedExit, UnfinishedPath,
 };
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
-const MINOR: u16 = 13;
+const MINOR: u16 = 14;
 
 const HEAD: Tag = Tag(*b"HEAD");
 const FUNC: Tag = Tag(*b"FUNC");
@@ -84,6 +87,7 @@ const PRED: Tag = Tag(*b"PRED");
 const ALOC: Tag = Tag(*b"ALOC");
 const SMPL: Tag = Tag(*b"SMPL");
 const SMPC: Tag = Tag(*b"SMPC");
+const SMPW: Tag = Tag(*b"SMPW");
 const THRD: Tag = Tag(*b"THRD");
 const GARB: Tag = Tag(*b"GARB");
 const SKIP: Tag = Tag(*b"SKIP");
@@ -249,6 +253,10 @@ impl Profile {
         if !self.threads.is_empty() {
             writer.section(THRD, &self.threads.iter().map(ThreadRow::new).collect::<Vec<_>>())?;
         }
+        let squares = Squares::of(self);
+        if squares != Squares::default() {
+            writer.section(SMPW, &squares)?;
+        }
         if let Some(collector) = &self.collector {
             writer.section(GARB, collector)?;
         }
@@ -298,12 +306,15 @@ impl Profile {
         let events = reader.take_if_there(EVNT)?.unwrap_or_default();
         let call_targets = reader.take_if_there(TARG)?.unwrap_or_default();
         let extended = reader.take_if_there(XTND)?;
-        let time = match reader.take_if_there(SMPC)? {
+        let mut time: Option<TimeProfile> = match reader.take_if_there(SMPC)? {
             None => reader.take_if_there(SMPL)?,
             time => time,
         };
         let threads: Vec<ThreadRow> = reader.take_if_there(THRD)?.unwrap_or_default();
-        let threads = threads.into_iter().map(ThreadRow::into_thread).collect::<Result<_, _>>()?;
+        let mut threads = threads.into_iter().map(ThreadRow::into_thread).collect::<Result<Vec<_>, _>>()?;
+        if let Some(squares) = reader.take_if_there::<Squares>(SMPW)? {
+            squares.add_to(time.as_mut(), &mut threads);
+        }
         let collector = reader.take_if_there(GARB)?;
         let branches = reader.take_if_there(PRED)?.unwrap_or_default();
         let allocations = reader.take_if_there(ALOC)?;

@@ -26,7 +26,7 @@ impl Profile {
 impl TimeProfile {
     fn with_inlined(&self, inlined: &mut impl FnMut(u32) -> Vec<String>) -> Self {
         let mut log = TimeLog::new(self.rate);
-        log.lost = self.lost;
+        (log.lost, log.squares) = (self.lost, self.squares);
         let mut innermost: Vec<u32> = Vec::with_capacity(self.nodes.len());
         for (at, node) in self.nodes.iter().enumerate() {
             let callee = self.callee(at);

@@ -33,6 +33,10 @@ pub struct TimeProfile {
     pub rate: u32,
     /// Number of samples that were taken and lost.
     pub lost: u64,
+    /// Sum of the squares of the times that the samples stand for, in square microseconds; 0 if that is unknown, and all
+    /// samples are taken for equally long. See [`TimeProfile::basis`].
+    #[serde(skip)]
+    pub squares: u64,
 }
 
 /// A code place on a stack.
@@ -77,6 +81,25 @@ impl TimeProfile {
         self.nodes.iter().map(|node| node.own).fold(Timed::default(), Timed::plus)
     }
 
+    /// Returns the total time, with the effective number of samples (Kish, *Survey Sampling*, 1965): the number of equally
+    /// long ones that would tell as much. Confidence intervals of shares follow from it. A run's first samples stand for
+    /// less time than later ones, and so tell less.
+    pub fn basis(&self) -> Timed {
+        let all = self.total();
+        let squared = u128::from(all.time_ns / 1000).pow(2);
+        let effective =
+            squared.checked_div(self.squares.into()).and_then(|samples| u64::try_from(samples).ok());
+        let samples = effective.map_or(all.samples, |samples| samples.clamp(all.samples.min(1), all.samples));
+        Timed { samples, ..all }
+    }
+
+    /// Returns the sum of squares, or that of equally long samples if it is unknown.
+    fn known_squares(&self) -> u64 {
+        let all = self.total();
+        let of_equal = || u128::from(all.time_ns / 1000).pow(2).checked_div(all.samples.into()).unwrap_or(0);
+        if self.squares > 0 { self.squares } else { of_equal().try_into().unwrap_or(u64::MAX) }
+    }
+
     /// Returns the routine that runs at a node.
     ///
     /// # Panics
@@ -107,6 +130,9 @@ impl TimeProfile {
     pub fn merged(&self, other: &Self) -> Self {
         let mut log = TimeLog::new(if self.rate == other.rate { self.rate } else { 0 });
         log.lost = self.lost.saturating_add(other.lost);
+        if self.squares > 0 || other.squares > 0 {
+            log.squares = self.known_squares().saturating_add(other.known_squares());
+        }
         log.add_tree(self);
         log.add_tree(other);
         log.tree()

@@ -45,6 +45,18 @@ fn the_summary_begins_with_who_has_the_time() {
     }
 }
 
+/// About 20 ms of work: as short as five ticks of many kernels.
+#[test]
+fn a_short_run_has_a_table_whose_first_row_is_right() {
+    let folder = Folder::new();
+    let module = folder.file("spin.wat", SPIN);
+    let profile = folder.path("short.wprof");
+    let ran = run(&["-o", &profile, "--invoke", "run", &module, "3000000"]);
+    let rows: Vec<&str> = from(&ran.err, " of processor time, ").lines().skip(3).collect();
+    assert!(rows[0].trim_end().ends_with(" hot") && rows[0].contains('%'), "{}", ran.err);
+    assert!(json(&profile)["time"]["samples"].as_u64().expect("sampled") >= 2, "{}", ran.err);
+}
+
 #[test]
 fn a_report_shows_time_then_instructions_then_calls() {
     let folder = Folder::new();

@@ -76,7 +76,7 @@ fn may_be_chance((ours, before): (Timed, &TimeProfile), (theirs, after): (Timed,
         let interval = Interval::of_share(part, all);
         (interval.most - interval.least) / (2.0 * STANDARD_ERRORS) * all.time_ns as f64
     };
-    let (first, second) = (error(ours, before.total()), error(theirs, after.total()));
+    let (first, second) = (error(ours, before.basis()), error(theirs, after.basis()));
     let change = theirs.time_ns as f64 - ours.time_ns as f64;
     change != 0.0 && change * change <= STANDARD_ERRORS * STANDARD_ERRORS * (first * first + second * second)
 }

@@ -75,7 +75,7 @@ impl<'a> Times<'a> {
             };
             places.entry(key).or_insert(at);
         }
-        let all = time.map(|time| time.total()).unwrap_or_default();
+        let all = time.map(|time| time.basis()).unwrap_or_default();
         Self { all, left: left.into_iter().map(Some).collect(), places }
     }
 

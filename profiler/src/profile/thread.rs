@@ -156,7 +156,7 @@ impl Profile {
 
     fn time_by_thread(&self, whole: &TimeProfile) -> TimeProfile {
         let mut log = TimeLog::new(whole.rate);
-        log.lost = whole.lost;
+        (log.lost, log.squares) = (whole.lost, whole.squares);
         for (thread, time) in self.threads.iter().filter_map(|thread| Some((thread, thread.time.as_ref()?))) {
             let root = log.add(None, (&root_of(thread), 0, false), Timed::default());
             log.add_tree_below(Some(root), time);

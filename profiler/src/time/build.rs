@@ -14,6 +14,8 @@ pub struct TimeLog {
     rate: u32,
     /// Number of lost samples.
     pub lost: u64,
+    /// Sum of the squares of the times of all samples, in square microseconds: see [`TimeProfile::squares`].
+    pub squares: u64,
     callees: Vec<Callee>,
     numbers: HashMap<Callee, u32>,
     nodes: Vec<TimeNode>,
@@ -113,6 +115,6 @@ impl TimeLog {
             pending.append(&mut called[at]);
         }
         let callees = sorted.into_keys().cloned().collect();
-        TimeProfile { callees, nodes, rate: self.rate, lost: self.lost }
+        TimeProfile { callees, nodes, rate: self.rate, lost: self.lost, squares: self.squares }
     }
 }

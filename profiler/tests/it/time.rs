@@ -186,6 +186,47 @@ fn nineteen_of_twenty_intervals_have_the_true_share() {
     }
 }
 
+/// Samples of unequal length, each of a random function: those of 4 ms come later than those of 1 ms.
+#[test]
+fn intervals_of_unequal_samples_have_the_true_share() {
+    let mut rng = crate::rng::Rng::new(11);
+    let (share, rounds) = (0.3, 2000);
+    let hits = (0..rounds).filter(|_| {
+        let mut log = TimeLog::new(1000);
+        for at in 0..60 {
+            let number = u32::from(rng.below(1 << 20) as f64 >= share * f64::from(1 << 20));
+            let time_us = if at < 40 { 1000 } else { 4000 };
+            log.squares += time_us * time_us;
+            log.add(None, (&callee(number), 0, false), Timed { samples: 1, time_ns: 1000 * time_us });
+        }
+        let time = log.tree();
+        assert_eq!((time.total().samples, time.basis().samples), (60, 40));
+        let found = Interval::of_share(time.of_function(0).0, time.basis());
+        (found.least..=found.most).contains(&share)
+    });
+    let hits = hits.count() as f64 / f64::from(rounds);
+    assert!((0.93..1.0).contains(&hits), "{hits}");
+}
+
+#[test]
+fn the_basis_of_unequal_samples_is_kept_in_files_and_sums() {
+    let unequal = |squares| {
+        let time = TimeProfile { squares, ..log(&[(vec![(0, 0)], 10), (vec![(1, 0)], 20)]) };
+        assert!(time.basis().time_ns == time.total().time_ns);
+        time
+    };
+    // Thirty samples of 4 ms, by their sum.
+    assert_eq!(unequal(0).basis().samples, 30);
+    assert_eq!(unequal(30 * 4000 * 4000).basis().samples, 30);
+    assert_eq!(unequal(60 * 4000 * 4000).basis().samples, 15);
+    // Whatever a file claims, there is one sample at least, and no more than there are.
+    assert_eq!((unequal(u64::MAX).basis().samples, unequal(1).basis().samples), (1, 30));
+    let profile = Profile { time: Some(unequal(60 * 4000 * 4000)), ..example() };
+    assert_eq!(Profile::from_bytes(&profile.to_bytes().unwrap()).unwrap(), profile);
+    let sum = unequal(60 * 4000 * 4000).merged(&unequal(0));
+    assert_eq!((sum.squares, sum.basis().samples), (90 * 4000 * 4000, 40));
+}
+
 #[test]
 fn time_of_few_samples_does_not_lead_where_code_is_counted() {
     let with =

@@ -131,7 +131,7 @@ impl Weights {
 
     /// Formats the error of an amount's share of all sampled time, in percentage points; empty for what is counted.
     fn error(&self, view: &View<'_>, amount: u64) -> String {
-        let Some(all) = view.profile.time.as_ref().map(TimeProfile::total).filter(|_| self.are_time()) else {
+        let Some(all) = view.profile.time.as_ref().map(TimeProfile::basis).filter(|_| self.are_time()) else {
             return String::new();
         };
         let part = Timed { time_ns: amount, samples: 0 };

@@ -35,7 +35,7 @@ impl FunctionTime {
                 *sum = sum.plus(node.own);
             }
         }
-        Some(FunctionTime { own, total, all: time.total(), at })
+        Some(FunctionTime { own, total, all: time.basis(), at })
     }
 
     /// Describes the time of the function and its shares of the run.

@@ -25,7 +25,7 @@ pub fn write_brief(page: &mut Page, time: &TimeProfile) {
     let total = time.total();
     page.gap();
     if total.samples == 0 {
-        page.line(&[plain("  no sample of time: the program was too short")]);
+        page.line(&[plain("  no sample of time: the program used less processor time than one stands for")]);
         return;
     }
     let each = duration(total.time_ns / total.samples);
@@ -51,7 +51,7 @@ pub fn functions(view: &View<'_>, limit: usize, style: Style) -> Table {
         ("function", Side::Left),
     ]);
     let Some(time) = sampled(view) else { return table };
-    let all = time.total();
+    let all = time.basis();
     for routine in time.routines().into_iter().filter(|routine| routine.own.samples > 0).take(limit) {
         let mut row = figures(routine.own, routine.total, all);
         row.extend(details(view, routine.callee, style).map(|text| span(text, Ink::Faint)));
@@ -102,7 +102,7 @@ pub fn lines(view: &View<'_>, limit: usize) -> Table {
     ]);
     let mut sources = view.path.map(Sources::next_to);
     for LineTime { line, source, own, total, .. } in hottest_lines(view, limit) {
-        let all = sampled(view).map(TimeProfile::total).unwrap_or_default();
+        let all = sampled(view).map(TimeProfile::basis).unwrap_or_default();
         let mut row = figures(own, total, all);
         row.push(span(line, Ink::Name));
         let text = sources.as_mut().and_then(|sources| sources.text(&source)).map(str::trim);
@@ -130,7 +130,7 @@ pub struct LineTime {
 /// counts for the innermost line of the program's own source on the stack.
 pub fn hottest_lines(view: &View<'_>, limit: usize) -> Vec<LineTime> {
     let Some(time) = sampled(view) else { return Vec::new() };
-    let all = time.total();
+    let all = time.basis();
     let nodes = lines_of_nodes(view, time);
     let mut libraries: HashMap<&Line, HashMap<&str, u64>> = HashMap::new();
     for (place, node) in nodes.iter().zip(&time.nodes) {

@@ -40,7 +40,7 @@ pub fn table(view: &View<'_>, limit: usize, style: Style) -> Table {
     let found = time.places(&mut around);
     for PlaceTime { place: (index, at), own, total } in found.into_iter().take(limit) {
         let Loop { depth, blocks } = &functions[&index][at];
-        let mut row = figures(own, total, time.total());
+        let mut row = figures(own, total, time.basis());
         let is_it = |callee: &&Callee| matches!(callee, Callee::Function { index: of, .. } if *of == index);
         let name = time.callees.iter().find(is_it).map(shown).unwrap_or_default();
         let depth = if style.is_wide { depth.to_string() } else { String::new() };

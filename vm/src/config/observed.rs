@@ -167,7 +167,8 @@ impl Config {
     /// never; 1000 costs hardly anything): see [`Profile::time`](wprof_profiler::Profile::time). It works with every
     /// other setting, and needs none. A timer on the thread's processor time sends it an otherwise unused real-time
     /// signal; interrupted system calls resume where the system allows. The kernel checks such timers at its ticks,
-    /// often 250 per second: a sample then represents more time.
+    /// often 250 per second: a sample then represents more time. A thread's first 50 signals come from an exact timer,
+    /// which may also interrupt it where it waits.
     pub fn sample_time(&mut self, rate: Option<u32>) -> &mut Self {
         self.observed.sample_rate = rate.filter(|&rate| rate > 0);
         self

@@ -14,7 +14,7 @@ use crate::runtime::samples::{Place, TimedNode, TimedStacks};
 pub fn of_instance(store: &StoreOpaque, index: u32) -> Option<TimeProfile> {
     let stacks = store.observed.samples.stacks()?;
     let mut log = TimeLog::new(store.engine().config().sampled_rate().unwrap_or(0));
-    log.lost = stacks.lost;
+    (log.lost, log.squares) = (stacks.lost, stacks.squares);
     // By node of the samples, its node in the log and the instance in which it runs.
     let mut known: Vec<(Option<u32>, u32)> = Vec::with_capacity(stacks.nodes.len());
     for node in &stacks.nodes {

@@ -17,7 +17,7 @@ const SLACK: f64 = 0.02;
 const SAMPLES: u64 = 160;
 
 /// Returns this thread's processor time in nanoseconds.
-fn clock() -> u64 {
+pub fn clock() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
@@ -383,6 +383,47 @@ fn each_thread_and_each_store_has_its_own_time() -> Outcome {
         }
         Ok(())
     })
+}
+
+/// With timers of processor time alone, a run that is shorter than one tick would have no sample.
+#[test]
+fn a_run_of_a_few_milliseconds_has_a_sample_of_each() -> Outcome {
+    let mut config = Config::new();
+    config.sample_time(Some(1000));
+    let engine = Engine::new(&config)?;
+    let module = Module::new(&engine, TWO)?;
+    // Compiles everything. Each run has a thread of its own, since only a thread's first samples are exact.
+    let one = |milliseconds: u64| -> Result<(Profile, u64)> {
+        let mut linker: Linker<()> = Linker::new(&engine);
+        linker.func_wrap("host", "begin", || ())?;
+        linker.func_wrap("host", "end", |_: i32| ())?;
+        let mut store = Store::new(&engine, ());
+        let instance = linker.instantiate(&mut store, &module)?;
+        let run = instance.get_typed_func::<i64, i64>(&mut store, "run")?;
+        let began = clock();
+        while clock() - began < milliseconds * 1_000_000 {
+            run.call(&mut store, 20_000)?;
+        }
+        let took = clock() - began;
+        Ok((instance.profile(&store)?, took))
+    };
+    let run =
+        |milliseconds| thread::scope(|scope| scope.spawn(|| one(milliseconds)).join().expect("no panic"));
+    run(50)?;
+    // Beside other processes a thread often waits for a processor, and then has fewer exact samples.
+    let (mut most, mut work, mut all) = (0, 0, 0);
+    for _ in 0..30 {
+        let (profile, took) = run(8)?;
+        let time = time_of(&profile);
+        assert!(time.total().time_ns <= took + 1_000_000, "{:?} of {took}", time.total());
+        most = most.max(time.total().samples);
+        work += timed(time, "work").0.time_ns;
+        all += time.total().time_ns;
+    }
+    assert!(most >= 5, "{most} samples of 8 ms");
+    // Three quarters of the time.
+    assert!(2 * work > all, "{work} of {all}");
+    Ok(())
 }
 
 #[test]

@@ -120,8 +120,8 @@ pub struct RunArgs {
     pub ownership: OwnershipArgs,
     /// Sample the program's stack HZ times per second of processor time; `off` takes no samples [default: 1000]
     ///
-    /// The samples tell where the time goes, whatever else is counted. The system's clock often has only 250 ticks per
-    /// second; each sample then stands for 4 ms.
+    /// The samples tell where the time goes, whatever else is counted. After the first 50 the system's clock decides, which
+    /// often has only 250 ticks per second: each sample then stands for 4 ms.
     #[arg(long, value_name = "HZ|off", value_parser = SampleRate::parse, help_heading = help::PROFILE, hide_short_help = true)]
     pub rate: Option<SampleRate>,
     /// Sampling only: also count extended paths

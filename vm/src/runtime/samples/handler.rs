@@ -31,15 +31,16 @@ pub fn signal() -> Option<c_int> {
     *SIGNAL.get_or_init(|| rt_signal::install(handler))
 }
 
-unsafe extern "C" fn handler(_: c_int, info: *mut siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel passes the signal's information, and the interrupted context, which nothing else refers
-    // to. The functions called here may change the thread's error number.
+unsafe extern "C" fn handler(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel passes the interrupted context, which nothing else refers to. The functions called here may
+    // change the thread's error number.
     unsafe {
         let errno = *libc::__errno_location();
         let registers = arch::registers(&*context.cast::<ucontext_t>());
-        match sample(registers, timer::time_of(&*info)) {
-            0 => timer::note_idle(),
-            _ => timer::note_busy(),
+        match timer::time_of_signal().map(|time_ns| sample(registers, time_ns)) {
+            None => {}
+            Some(0) => timer::note_idle(),
+            Some(_) => timer::note_busy(),
         }
         *libc::__errno_location() = errno;
     }

@@ -42,6 +42,8 @@ pub struct TimedStacks {
     pub nodes: Vec<TimedNode>,
     /// Number of samples that were lost because the ring was full.
     pub lost: u64,
+    /// Sum of the squares of the times of all samples, in square microseconds.
+    pub squares: u64,
     numbers: HashMap<(Option<u32>, Place), u32>,
 }
 
@@ -58,6 +60,7 @@ impl TimedStacks {
 
     /// Adds a sample of a stack, outermost place first.
     pub(super) fn add(&mut self, stack: &[Place], time_ns: u64) {
+        self.squares = self.squares.saturating_add((time_ns / 1000).saturating_pow(2));
         let found =
             stack.iter().try_fold(None, |caller, &place| self.node(caller, place, MOST_NODES).map(Some));
         let node = found.flatten().or_else(|| {

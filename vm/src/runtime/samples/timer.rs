@@ -1,15 +1,21 @@
-//! The timer of a thread: it sends a signal each time the thread has used a certain amount of CPU time.
+//! The timers of a thread: they send a signal each time the thread has used a certain amount of CPU time.
 //!
-//! A thread gets a timer when it first enters wasm code of a store with samples, and keeps it, because starting
-//! one takes a system call, and entries may be frequent. When the thread has been elsewhere for long, the handler
-//! stops the timer, and the next entry starts it. The kernel checks such timers at its ticks, which may be less
-//! frequent than requested: a sample then stands for all the time that has passed, which the signal tells.
+//! A thread gets timers when it first enters wasm code of a store with samples, and keeps them, because creating
+//! them takes system calls, and entries may be frequent. When the thread has been elsewhere for long, the handler
+//! stops them, and the next entry starts them.
+//!
+//! The kernel checks timers of CPU time at its ticks only, often every 4 ms, so a short run would have no sample. A
+//! thread's first samples therefore come from a timer of the clock on the wall, which is exact, but also fires
+//! while the thread waits. Such signals are no samples, since the place where a thread waits has not used the time;
+//! their time goes to the next sample. After a fixed number of signals, or after a few that found the thread
+//! waiting, the timer of CPU time takes over: it never wakes a thread that waits. Whichever fires, a sample stands for
+//! the CPU time since the signal before.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use libc::{itimerspec, siginfo_t, timer_t, timespec};
+use libc::{clockid_t, itimerspec, timer_t, timespec};
 
 use super::{drain, handler};
 use crate::runtime::interruption::fork::Generation;
@@ -19,27 +25,45 @@ use crate::runtime::stacks::alt_stack;
 /// Number of consecutive signals outside of wasm code after which the timer is stopped.
 const MOST_IDLE: u32 = 50;
 
+/// Number of a thread's signals that may come from the clock on the wall, and of those that may find that it waited.
+const MOST_EARLY: u32 = 50;
+const MOST_WAITS: u32 = 10;
+
 thread_local! {
     /// How often the timer fires per second, or 0. It has no destructor, like all data here that the handler
     /// reads.
     static RATE: Cell<u32> = const { Cell::new(0) };
     static IDLE: Cell<u32> = const { Cell::new(0) };
-    /// The timer.
-    static ID: Cell<Option<timer_t>> = const { Cell::new(None) };
-    /// Deletes the timer with the thread.
+    /// The timers.
+    static IDS: Cell<Option<Timers>> = const { Cell::new(None) };
+    /// Numbers of signals of the clock on the wall, and of those that found that the thread waited.
+    static EARLY: Cell<u32> = const { Cell::new(0) };
+    static WAITS: Cell<u32> = const { Cell::new(0) };
+    /// The thread's CPU time in nanoseconds up to which samples stand for it.
+    static SAMPLED: Cell<u64> = const { Cell::new(0) };
+    /// Deletes the timers with the thread.
     static OWNED: Cell<Option<Owned>> = const { Cell::new(None) };
 }
 
-/// A timer of this thread, in the process that created it: child processes do not inherit timers.
-struct Owned(timer_t, Generation);
+/// The timers of a thread: that of its CPU time, and that of the clock on the wall, if there is one.
+#[derive(Clone, Copy)]
+struct Timers {
+    of_cpu: timer_t,
+    early: Option<timer_t>,
+}
+
+/// The timers of this thread, in the process that created them: child processes do not inherit timers.
+struct Owned(Timers, Generation);
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        ID.set(None);
+        IDS.set(None);
         RATE.set(0);
         if self.1.is_current() {
-            // SAFETY: `create` made it in this process, and nobody has it any more.
-            unsafe { libc::timer_delete(self.0) };
+            for id in [Some(self.0.of_cpu), self.0.early].into_iter().flatten() {
+                // SAFETY: `create` made it in this process, and nobody has it any more.
+                unsafe { libc::timer_delete(id) };
+            }
         }
     }
 }
@@ -62,16 +86,18 @@ thread_local! {
 
 #[cold]
 fn start(rate: u32) {
-    if is_of_parent() || ID.get().is_none() {
-        let Some(id) = create() else { return };
-        // An existing timer belongs to a parent process.
-        let _ = OWNED.try_with(|owned| owned.set(Some(Owned(id, Generation::current()))));
-        ID.set(Some(id));
+    if is_of_parent() || IDS.get().is_none() {
+        let Some(of_cpu) = create(libc::CLOCK_THREAD_CPUTIME_ID) else { return };
+        let ids = Timers { of_cpu, early: create(libc::CLOCK_MONOTONIC) };
+        // Existing timers belong to a parent process.
+        let _ = OWNED.try_with(|owned| owned.set(Some(Owned(ids, Generation::current()))));
+        IDS.set(Some(ids));
         GENERATION.set(Generation::current().number());
         drain::restart_in_child();
     }
     alt_stack::ensure();
     IDLE.set(0);
+    SAMPLED.set(cpu_time());
     RATE.set(rate);
     set(period_ns(rate));
 }
@@ -80,7 +106,7 @@ fn period_ns(rate: u32) -> u64 {
     1_000_000_000 / u64::from(rate.max(1))
 }
 
-fn create() -> Option<timer_t> {
+fn create(clock: clockid_t) -> Option<timer_t> {
     let signal = handler::signal()?;
     let mut id = MaybeUninit::uninit();
     // SAFETY: all zeros is a valid value; the timer id is valid if the call succeeds.
@@ -89,14 +115,27 @@ fn create() -> Option<timer_t> {
         event.sigev_notify = libc::SIGEV_THREAD_ID;
         event.sigev_signo = signal;
         event.sigev_notify_thread_id = thread_wakeup::thread_id();
-        let made = libc::timer_create(libc::CLOCK_THREAD_CPUTIME_ID, &mut event, id.as_mut_ptr());
+        let made = libc::timer_create(clock, &mut event, id.as_mut_ptr());
         (made == 0).then(|| id.assume_init())
     }
 }
 
-/// Sets the period of the timer, or stops it if the period is 0. Async-signal-safe.
+/// Reports whether the clock on the wall still tells when to sample.
+fn is_early() -> bool {
+    EARLY.get() < MOST_EARLY && WAITS.get() < MOST_WAITS && IDS.get().is_some_and(|ids| ids.early.is_some())
+}
+
+/// Sets the period of the timer whose turn it is, or stops it if the period is 0; stops the other one. Async-signal-safe.
 fn set(period_ns: u64) {
-    let Some(id) = ID.get() else { return };
+    let Some(Timers { of_cpu, early }) = IDS.get() else { return };
+    let (of_early, of_cpu_time) = if is_early() { (period_ns, 0) } else { (0, period_ns) };
+    if let Some(early) = early {
+        set_timer(early, of_early);
+    }
+    set_timer(of_cpu, of_cpu_time);
+}
+
+fn set_timer(id: timer_t, period_ns: u64) {
     let time =
         timespec { tv_sec: (period_ns / 1_000_000_000) as i64, tv_nsec: (period_ns % 1_000_000_000) as i64 };
     let setting = itimerspec { it_interval: time, it_value: time };
@@ -104,23 +143,32 @@ fn set(period_ns: u64) {
     unsafe { libc::timer_settime(id, 0, &setting, ptr::null_mut()) };
 }
 
-/// The kernel's information on a timer's signal.
-#[repr(C)]
-struct TimerInfo {
-    head: [i32; 4],
-    timer: i32,
-    /// How many more times it should have fired.
-    overrun: i32,
+/// Returns the CPU time of this thread in nanoseconds. Async-signal-safe.
+fn cpu_time() -> u64 {
+    let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes to a structure of the right type.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    (time.tv_sec.cast_unsigned()).saturating_mul(1_000_000_000) + time.tv_nsec.cast_unsigned()
 }
 
-/// Returns the time that a signal stands for. Async-signal-safe.
-pub fn time_of(info: &siginfo_t) -> u64 {
-    let missed = match info.si_code {
-        // SAFETY: with this code the kernel has filled in these fields, for which the structure has room.
-        libc::SI_TIMER => unsafe { (*ptr::from_ref(info).cast::<TimerInfo>()).overrun.max(0) },
-        _ => 0,
-    };
-    period_ns(RATE.get()).saturating_mul(1 + missed.cast_unsigned() as u64)
+/// Returns the time that a signal's sample stands for; `None` if it is no sample. Async-signal-safe.
+pub fn time_of_signal() -> Option<u64> {
+    let now = cpu_time();
+    let time = now.saturating_sub(SAMPLED.get());
+    if is_early() {
+        EARLY.set(EARLY.get() + 1);
+        // A thread that ran has used about a period.
+        let has_waited = time < period_ns(RATE.get()) / 2;
+        WAITS.set(WAITS.get() + u32::from(has_waited));
+        if !is_early() {
+            set(period_ns(RATE.get()));
+        }
+        if has_waited {
+            return None;
+        }
+    }
+    SAMPLED.set(now);
+    Some(time)
 }
 
 /// Records that a signal found nothing to sample. Async-signal-safe.
