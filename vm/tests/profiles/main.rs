@@ -1,6 +1,7 @@
 //! What profiles say: exact counts, samples, contexts, events, time, traces.
 
 mod allocations;
+mod async_time;
 mod branches;
 mod burst_contexts;
 mod burst_log;
