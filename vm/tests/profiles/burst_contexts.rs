@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use wprof::profiler::{BurstLengths, Callee, ContextTree, FigureKind, PathProfile, Profile};
+use wprof::profiler::{BurstLengths, Callee, ContextTree, FigureKind, FunctionProfile, PathProfile, Profile};
 use wprof::*;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
@@ -132,6 +132,35 @@ fn bursts_see_a_part_of_the_exact_tree_in_all_tiers() -> Outcome {
                 let rate = f64::from(instrumented) / f64::from(checking + instrumented);
                 // Baseline code checks each iteration of a small loop, burst code one in four.
                 assert!((rate / 4.0..1.0).contains(&share), "{how}: {share}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Paths and call records count calls each in their own way: a call is a path that began at the entry, or one that a
+/// record was found for. A check that changes its mind cuts the path, and the cut part began with the call all the same.
+#[test]
+fn calls_of_functions_are_the_same_in_paths_and_in_contexts() -> Outcome {
+    for strategy in [Strategy::Baseline, Strategy::Tiered, Strategy::Optimized] {
+        for (checking, instrumented) in [(1, 1), (2, 3), (7, 2), (31, 50), (100, 10), (457, 50)] {
+            for checks in ["orig", "default"] {
+                let how = format!("{strategy:?} {checking}:{instrumented} {checks}");
+                let (_, profile) =
+                    run(&config(strategy, adaptive(checking, instrumented, checks)), WAT, 200)?;
+                let tree = profile.contexts.as_ref().expect("counted");
+                let mut in_contexts: BTreeMap<u32, u64> = BTreeMap::new();
+                for (record, index) in tree.records.iter().zip(0..) {
+                    if let Callee::Function { index, .. } = tree.callee(index) {
+                        *in_contexts.entry(*index).or_default() += record.calls;
+                    }
+                }
+                in_contexts.retain(|_, calls| *calls > 0);
+                let of = |function: &FunctionProfile| (function.index, function.calls());
+                let in_functions: BTreeMap<u32, u64> =
+                    profile.functions.iter().map(of).filter(|(_, calls)| *calls > 0).collect();
+                assert!(in_functions.len() >= 4, "{how}: {in_functions:?}");
+                assert_eq!(in_contexts, in_functions, "{how}");
             }
         }
     }
