@@ -12,7 +12,9 @@
 //! The counts that skipped bursts would have made ([`SkippedBursts`](super::SkippedBursts)) are a stratum of their own: the
 //! share of a function is that in the sample, weighted by the part of the run that bursts saw, and the estimate for the rest. How
 //! the rest divides is known from few places only, and how many instructions it had from graphs, so the interval takes
-//! none of it for certain: whoever it belongs to, and if it was up to twice as much.
+//! none of it for certain: whoever it belongs to, and if it was up to twice as much. It may also be more by chance, as the
+//! places are a sample: their number is at most the upper end of the interval of a Poisson variable. And it is no less than
+//! if skipped bursts had as many instructions as others.
 //! Source: Kish, *Survey Sampling*, 1965, sections 5.4 (clusters) and 6.4 (ratios); for shares near 0 and 1 the
 //! interval of Agresti & Coull, *The American Statistician* 52(2), 1998, which adds draws of either kind.
 //! Oracle: exact profiles of programs that are hard to sample, in `vm/tests/profiles/unbiased.rs`.
@@ -25,7 +27,7 @@ use crate::{Accuracy, Callee, FigureKind, Rate};
 /// Standard errors on either side: in a normal distribution 5% lie beyond.
 const STANDARD_ERRORS: f64 = 1.96;
 
-/// The factor by which unseen instructions may be more than estimated.
+/// The factor by which unseen instructions between two checks may be more than estimated.
 const MOST_UNSEEN: f64 = 2.0;
 
 /// A share of all instructions, with its confidence interval; that of an exact share is a single point.
@@ -64,6 +66,9 @@ pub struct Shares {
     /// Instructions that skipped bursts would probably have counted, in all and by function.
     unseen: f64,
     unseen_of: HashMap<u32, f64>,
+    /// The number of skipped bursts, and of those that began.
+    skipped: f64,
+    begun: f64,
     /// The number of functions that ran and were in no burst.
     unseen_functions: u64,
     /// The share of what bursts could see that such functions are expected to have, if enough bursts were read.
@@ -136,6 +141,8 @@ impl Shares {
             records,
             unseen,
             unseen_of,
+            skipped: profile.skipped_bursts() as f64,
+            begun: profile.bursts.unwrap_or(0) as f64,
             unseen_functions: profile.code.compiled.saturating_sub(seen),
             expected_unseen: profile.accuracy.map(Accuracy::unseen),
         }
@@ -168,8 +175,14 @@ impl Shares {
 
     /// Returns the largest part of the run that skipped bursts may have missed.
     fn most_skipped(&self) -> f64 {
-        let most = MOST_UNSEEN * self.unseen;
-        if most > 0.0 { most / (most + self.all.ops) } else { 0.0 }
+        if self.unseen == 0.0 || self.skipped == 0.0 {
+            return 0.0;
+        }
+        let by_graphs = self.unseen * most_places(self.skipped) / self.skipped;
+        // Skipped bursts are tried again soon, so each stands for fewer checks than one that began.
+        let by_bursts = self.all.ops * self.skipped / self.begun.max(1.0);
+        let most = MOST_UNSEEN * by_graphs.max(by_bursts);
+        most / (most + self.all.ops)
     }
 
     /// Returns the share of the function with this index, without its callees; 0 if it was not seen.
@@ -226,6 +239,13 @@ impl Shares {
             high: (middle + half).min(most).max(share),
         }
     }
+}
+
+/// Returns the upper end of the interval of the mean of a Poisson variable that has turned out like this, by its score
+/// (Wilson's interval, for rare events).
+fn most_places(found: f64) -> f64 {
+    let squared = STANDARD_ERRORS.powi(2);
+    found + squared / 2.0 + STANDARD_ERRORS * (found + squared / 4.0).sqrt()
 }
 
 impl Profile {

@@ -3,6 +3,7 @@
 use wprof_profiler::{
     Accuracy, BlockId, BlockProfile, Cfg, CodeRange, CodeStats, Comparison, CounterCost, EdgeKind,
     EdgeProfile, FigureKind, FunctionCounts, FunctionProfile, PathCount, PathProfile, Profile, Rate, Shares,
+    SkippedBursts, SkippedIn,
 };
 
 use crate::rng::Rng;
@@ -121,6 +122,42 @@ fn intervals_are_no_wider_than_what_was_not_seen() {
     assert!(half.low < 0.1 && half.high > 0.7, "{half:?}");
     let all = of(1000);
     assert_eq!([all.low, all.high], [0.25; 2]);
+}
+
+/// A twelfth of the checks is in a function without code for bursts, which executes twice as much between two of them as
+/// graphs tell.
+#[test]
+fn intervals_have_the_true_share_though_bursts_are_skipped() {
+    const DUE: u64 = 60;
+    const IN_BURST: u64 = 10 * BURST;
+    let mut rng = Rng::new(17);
+    let hidden = 1.0 / 12.0;
+    let of_hidden = 2.0 * hidden / (1.0 + hidden);
+    let of_others = (1.0 - of_hidden) / 2.0;
+    let (mut misses, rounds) = ([0; 3], 2000);
+    for _ in 0..rounds {
+        let mut seen = [0_u64; 3];
+        (0..DUE).for_each(|_| match rng.next() % 24 {
+            0 | 1 => seen[2] += 1,
+            other => seen[other as usize % 2] += 1,
+        });
+        let [first, second, skipped] = seen;
+        let in_hidden = SkippedIn { function: 2, name: None, bursts: skipped, ops: skipped * IN_BURST };
+        let functions = vec![function(0, 10, first * BURST), function(1, 10, second * BURST)];
+        let profile = Profile {
+            functions,
+            bursts: Some(first + second),
+            skipped: (skipped > 0).then(|| SkippedBursts { bursts: skipped, functions: vec![in_hidden] }),
+            ..Profile::default()
+        };
+        let shares = Shares::new(&profile);
+        for (index, exact) in [of_others, of_others, of_hidden].into_iter().enumerate() {
+            let found = shares.function(index as u32);
+            assert!(found.low <= found.share && found.share <= found.high, "{found:?}");
+            misses[index] += u32::from(!(found.low..=found.high).contains(&exact));
+        }
+    }
+    assert!(misses.iter().all(|&misses| misses <= rounds / 20), "{misses:?} of {rounds}");
 }
 
 /// The rule of three, with some more for an interval of Agresti and Coull.

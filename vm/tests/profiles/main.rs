@@ -24,5 +24,6 @@ mod shares;
 mod time;
 mod trace;
 mod unbiased;
+mod unbiased_default;
 #[cfg(feature = "wasi")]
 mod unbiased_programs;

@@ -59,11 +59,21 @@ pub fn cases(exact: &Profile, sampled: &Profile) -> Vec<Case> {
 pub struct Judged {
     all: usize,
     wrong: Vec<String>,
+    /// The same by program.
+    by_program: BTreeMap<String, [usize; 2]>,
 }
 
 impl Judged {
     /// Compares the shares of a sample.
     pub fn add(&mut self, program: &str, phase: u32, exact: &Profile, sampled: &Profile) {
+        let before = [self.all, self.wrong.len()];
+        self.add_shares(program, phase, exact, sampled);
+        let here = self.by_program.entry(program.to_owned()).or_default();
+        here[0] += self.all - before[0];
+        here[1] += self.wrong.len() - before[1];
+    }
+
+    fn add_shares(&mut self, program: &str, phase: u32, exact: &Profile, sampled: &Profile) {
         self.add_unseen(program, phase, exact, sampled);
         for case in cases(exact, sampled) {
             self.all += 1;
@@ -106,7 +116,8 @@ impl Judged {
         }
     }
 
-    /// Checks that nineteen of twenty shares lie in their intervals, of `least` shares or more.
+    /// Checks that nineteen of twenty shares lie in their intervals, of `least` shares or more. Those of one program are few,
+    /// and depend on each other: of them no more may be wrong than twentieths by chance, by three standard errors and one.
     ///
     /// # Errors
     /// Returns an error that lists those that do not.
@@ -115,6 +126,14 @@ impl Judged {
         println!("{wrong} of {all} are wrong\n{}", self.wrong.join("\n"));
         if all < least || wrong * 20 > all {
             return Err(format!("{wrong} of {all} are wrong, of at least {least}").into());
+        }
+        for (program, [all, wrong]) in self.by_program {
+            let expected = all as f64 / 20.0;
+            let most = 1.0 + expected + 3.0 * (expected * 0.95).sqrt();
+            println!("{program}: {wrong} of {all} are wrong, at most {most:.1} may be");
+            if wrong as f64 > most {
+                return Err(format!("{program}: {wrong} of {all} are wrong").into());
+            }
         }
         Ok(())
     }

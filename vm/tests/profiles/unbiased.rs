@@ -41,7 +41,7 @@ fn rounds(body: &str) -> String {
 }
 
 /// Returns the programs: name, functions, and number of iterations.
-fn programs() -> Vec<(&'static str, String, i32)> {
+pub fn programs() -> Vec<(&'static str, String, i32)> {
     let spin = |n: u32| format!("(call $spin (i32.const {n}))");
     vec![
         ("the caller of a long call", rounds(&format!("{}{}", work(1800), spin(700))), 300),
@@ -143,14 +143,18 @@ pub fn bursts(checking: u32, instrumented: u32, checks: &str) -> ProfilingConfig
 
 /// Returns the profile of a program with `count` iterations.
 fn profile(config: &Config, functions: &str, count: i32) -> Result<Profile> {
-    let engine = Engine::new(config)?;
-    let (mut store, mut linker) = (Store::new(&engine, ()), Linker::new(&engine));
+    profile_in(&Engine::new(config)?, functions, count)
+}
+
+/// Returns the profile of a program with `count` iterations, whose module and store are new.
+pub fn profile_in(engine: &Engine, functions: &str, count: i32) -> Result<Profile> {
+    let (mut store, mut linker) = (Store::new(engine, ()), Linker::new(engine));
     linker.func_wrap("host", "nothing", || ())?;
     linker.func_wrap("host", "back", |mut caller: Caller<'_, ()>, n: i32| -> Result<()> {
         let called = caller.get_export("called").and_then(Extern::into_func).expect("exported");
         called.typed::<i32, ()>(&caller)?.call(&mut caller, n)
     })?;
-    let module = Module::new(&engine, format!("(module {LOOPS}{functions})"))?;
+    let module = Module::new(engine, format!("(module {LOOPS}{functions})"))?;
     let instance = linker.instantiate(&mut store, &module)?;
     instance.get_typed_func::<i32, ()>(&mut store, "run")?.call(&mut store, count)?;
     let profile = instance.profile(&store)?;
@@ -158,7 +162,7 @@ fn profile(config: &Config, functions: &str, count: i32) -> Result<Profile> {
     Ok(profile)
 }
 
-fn exact(functions: &str, count: i32) -> Result<Profile> {
+pub fn exact(functions: &str, count: i32) -> Result<Profile> {
     profile(config(ProfilingConfig::Exact(Collect::Paths)).flow_contexts(true), functions, count)
 }
 
