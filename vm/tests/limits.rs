@@ -270,3 +270,54 @@ fn values_that_wait_for_many_calls_are_right_in_optimised_code() -> Outcome {
     }
     Ok(())
 }
+
+/// What one component passes to another through the host is gone when the other one runs: it may make such a call itself,
+/// and so on.
+#[test]
+fn values_between_components_are_gone_when_the_callee_runs() -> Outcome {
+    use wprof::component::{Component, Linker, Val};
+    let _alone = alone();
+    let length = (160 << 20) / size_of::<Val>();
+    let memory = r#"(memory (export "memory") 256)
+        (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const 1024))"#;
+    let text = format!(
+        r#"(component
+          (import "look" (func $look))
+          (component $B
+            (import "look" (func $look))
+            (core func $look' (canon lower (func $look)))
+            (core module $m (import "" "look" (func $look)) {memory}
+              (func (export "f") (param i32 i32) (call $look)))
+            (core instance $m (instantiate $m (with "" (instance (export "look" (func $look'))))))
+            (func (export "f") (param "x" (list bool)) (canon lift (core func $m "f")
+              (memory (core memory $m "memory")) (realloc (core func $m "realloc")))))
+          (instance $b (instantiate $B (with "look" (func $look))))
+          (component $A
+            (import "f" (func $f (param "x" (list bool))))
+            (core module $libc {memory})
+            (core instance $libc (instantiate $libc))
+            (core func $f' (canon lower (func $f) (memory (core memory $libc "memory"))))
+            (core module $m (import "" "f" (func $f (param i32 i32)))
+              (func (export "run") (call $f (i32.const 1024) (i32.const {length}))))
+            (core instance $m (instantiate $m (with "" (instance (export "f" (func $f'))))))
+            (func (export "run") (canon lift (core func $m "run"))))
+          (instance $a (instantiate $A (with "f" (func $b "f"))))
+          (export "run" (func $a "run")))"#
+    );
+    let engine = Engine::new(Config::new().fused_adapters(false))?;
+    let component = Component::new(&engine, &text)?;
+    let mut linker = Linker::<usize>::new(&engine);
+    linker.root().func_wrap("look", |mut store: StoreContextMut<'_, usize>, (): ()| {
+        *store.data_mut() = status("VmRSS");
+        Ok(())
+    })?;
+    let mut store = Store::new(&engine, 0);
+    let run = linker.instantiate(&mut store, &component)?.get_func("run").unwrap();
+    let before = status("VmRSS");
+    let (peak, called) = peak(|| run.call(&mut store, &[], &mut []));
+    called?;
+    let held = store.data().saturating_sub(before);
+    assert!(peak > 128 << 10, "the values took {peak} KiB on their way");
+    assert!(held < 64 << 10, "{held} KiB were held while the callee ran");
+    Ok(())
+}

@@ -8,13 +8,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::lift::{Lift, Loans, MAX_BYTES};
+use super::lift::{Lift, Loans};
 use super::lower::Lower;
 use super::resource::ResourceAny;
 use super::state::{Lifted, State};
 use super::trampoline::OWN;
 use super::typed::CoreValues;
 use super::types::{MAX_FLAT_RESULTS, Type};
+use crate::runtime::instances::items::VALUES as MAX_BYTES;
 use crate::runtime::values::handles::Handles;
 use crate::store::StoreContextMut;
 use crate::{AsContextMut, Error, ErrorKind, Extern, Func, FuncType, Memory, MemoryType, Result, ValType};

@@ -12,6 +12,7 @@ use super::state::{Lifted, State};
 use super::typed::{CoreValues, Flat};
 use super::types::{FuncType, MAX_FLAT_PARAMS, MAX_FLAT_RESULTS};
 use super::val::Val;
+use crate::runtime::values::budget::Taken;
 use crate::store::StoreContextMut;
 use crate::{Error, ErrorKind, Result};
 
@@ -43,9 +44,8 @@ pub fn between<T: 'static>(passed: &mut Passed<'_, '_, T>, index: u32) -> Result
     let instance = lifted.options.instance;
     state.check_apart(caller, instance)?;
     state.enter(&mut passed.store.0.opaque, instance, Some(caller))?;
-    let args = passed.vals()?;
     let mut lent = Vec::new();
-    let result = passed_on(passed, lifted, &args, &mut lent);
+    let result = passed_on(passed, lifted, &mut lent);
     lent.iter().for_each(ResourceAny::give_back);
     let result = result?;
     state.leave(&mut passed.store.0.opaque, instance, Some(caller));
@@ -55,14 +55,22 @@ pub fn between<T: 'static>(passed: &mut Passed<'_, '_, T>, index: u32) -> Result
 fn passed_on<T: 'static>(
     passed: &mut Passed<'_, '_, T>,
     lifted: &Lifted,
-    args: &[Val],
     lent: &mut Vec<ResourceAny>,
 ) -> Result<Option<u64>> {
     let (state, ty) = (passed.state, &lifted.ty);
-    let bits = called(state, passed.store, lifted, |lower| lower_args(ty, args, lower), lent)?;
-    let result = lifted_result(state, passed.store, lifted, bits, |lift, flat| lift_result(ty, lift, flat))?;
+    let (args, taken) = (passed.vals()?, passed.taken());
+    let lower = move |lower: &mut Lower<'_, '_, T>| {
+        let flat = lower_args(ty, &args, lower);
+        // They are gone before the callee runs: it may make such a call itself, and so on.
+        drop((args, taken));
+        flat
+    };
+    let bits = called(state, passed.store, lifted, lower, lent)?;
+    let result = |lift: &mut Lift<'_>, flat: &[u64]| lift_result(ty, lift, flat);
+    let (result, taken) = lifted_result(state, passed.store, lifted, bits, result)?;
     // The caller has the result before the callee cleans up.
     let flat = result.map_or(Ok(None), |result| passed.result((result,)))?;
+    drop(taken);
     clean_up(state, passed.store, lifted, bits)?;
     Ok(flat)
 }
@@ -104,7 +112,7 @@ fn entered<T: 'static, R>(
     lent: &mut Vec<ResourceAny>,
 ) -> Result<R> {
     let bits = called(state, store, lifted, args, lent)?;
-    let result = lifted_result(state, store, lifted, bits, result)?;
+    let (result, _) = lifted_result(state, store, lifted, bits, result)?;
     clean_up(state, store, lifted, bits)?;
     Ok(result)
 }
@@ -122,19 +130,19 @@ fn called<T: 'static>(
     func.call_numeric(store, &flat)
 }
 
-/// Takes the result out of the callee.
+/// Takes the result out of the callee; returns what its values take as well.
 fn lifted_result<T: 'static, R>(
     state: &Arc<State>,
     store: &mut StoreContextMut<'_, T>,
     Lifted { options, .. }: &Lifted,
     bits: Option<u64>,
     result: impl FnOnce(&mut Lift<'_>, &[u64]) -> Result<R>,
-) -> Result<R> {
+) -> Result<(R, Taken)> {
     // A result cannot contain borrowed handles.
     let mut loans = Loans::default();
     let result = result(&mut Lift::new(store, options, state, &mut loans), bits.as_slice())?;
     state.check_returned(&mut store.0.opaque, options.instance)?;
-    Ok(result)
+    Ok((result, loans.taken))
 }
 
 /// Lets the callee free what the result took.
@@ -161,7 +169,7 @@ fn lift_result(ty: &FuncType, lift: &mut Lift<'_>, flat: &[u64]) -> Result<Optio
 
 fn lower_args<T: 'static>(ty: &FuncType, args: &[Val], lower: &mut Lower<'_, '_, T>) -> Result<CoreValues> {
     if ty.flat_params().len() > MAX_FLAT_PARAMS {
-        let at = lower.allocate(&ty.tuple, &Val::Tuple(args.to_vec()))?;
+        let at = lower.allocate(&ty.tuple, args)?;
         return Ok(CoreValues::from_slice(&[u64::from(at)]));
     }
     let mut flat = CoreValues::new();

@@ -9,6 +9,7 @@ use super::state::{Options, State};
 use super::typed::{self, Flat, Params, Results};
 use super::types::{FuncType, MAX_FLAT_PARAMS};
 use super::val::Val;
+use crate::runtime::values::budget::Taken;
 use crate::store::StoreContextMut;
 use crate::{AsContextMut, Result};
 
@@ -124,6 +125,11 @@ impl<'a, 's, T: 'static> Passed<'a, 's, T> {
         state.staying(store, options.instance, |store| {
             result.lower(&mut Lower::new(store, options, state, lent), ty, at)
         })
+    }
+
+    /// Returns what the arguments take, for who drops them before the call ends.
+    pub fn taken(&mut self) -> Taken {
+        std::mem::take(&mut self.loans.taken)
     }
 
     /// Ends the loans of the call.

@@ -3,6 +3,8 @@
 //! Input: the bodies of all components of a file. Output: the steps of the outermost component. Each component
 //! instance has its own index spaces here, and maps the validator's resources to those of the plan.
 
+mod work;
+
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -14,6 +16,7 @@ use wasmparser::component_types::{
 use wasmparser::types::Types;
 
 use super::module_type::module_type;
+use super::names::shown;
 use super::parse::{self, Body, Definition, Parsed};
 use super::plan::{
     CoreItem, Encoding, Export, Import, Imported, Lifted, ModuleSource, Options, Plan, Resource, Step,
@@ -23,6 +26,7 @@ use super::resolve::{Known, Resolver, Resources, resource};
 use super::types::FuncType;
 use super::unsupported;
 use crate::{Error, ErrorKind, Module, Result};
+use work::{work, work_of};
 
 /// Limit of the total work, in definitions and names that are visited, because nested instantiation can double
 /// the work again and again.
@@ -136,7 +140,7 @@ impl<'a> Inliner<'_> {
         frame.instance = self.plan.instances.len() as u32;
         self.plan.instances.push(around);
         for definition in &body.0 {
-            self.charge(1)?;
+            self.charge(work(definition))?;
             self.define(definition, &mut frame, args, depth)?;
         }
         Ok(frame.exports)
@@ -279,6 +283,7 @@ impl<'a> Inliner<'_> {
         path: &mut Vec<String>,
         ty: &ComponentEntityType,
     ) -> Result<Item<'a>> {
+        self.charge(work_of(path.iter().map(|name| &**name)))?;
         match ty {
             ComponentEntityType::Func(ty) => {
                 let ty = self.func_type(frame, *ty)?;
@@ -347,7 +352,7 @@ impl<'a> Inliner<'_> {
     /// Names the lifted functions that an item has. Names in instances are better than those of functions alone, which
     /// may come from a component that only wraps functions.
     fn name(&mut self, name: &str, item: &Item<'a>) {
-        let lifted = &mut self.plan.lifted;
+        let (name, lifted) = (shown(name), &mut self.plan.lifted);
         match item {
             Item::Func(Target::Lifted(index), _) => {
                 lifted[*index as usize].name.get_or_insert_with(|| name.to_owned());
@@ -357,7 +362,7 @@ impl<'a> Inliner<'_> {
                     let Item::Func(Target::Lifted(index), _) = item else { continue };
                     let known = &mut lifted[*index as usize].name;
                     if known.as_ref().is_none_or(|known| !known.contains('#')) {
-                        *known = Some(format!("{name}#{inner}"));
+                        *known = Some(format!("{name}#{}", shown(inner)));
                     }
                 }
             }
@@ -378,6 +383,7 @@ impl<'a> Inliner<'_> {
     }
 
     fn instantiate_core(&mut self, frame: &mut Frame<'a>, module: u32, args: &[(&str, u32)]) -> Result<()> {
+        self.charge(self.imports_of(frame.modules[module as usize]))?;
         let args: HashMap<&str, u32> = args.iter().copied().collect();
         let find = |module: &str, name: &str| {
             let instance = args.get(module).ok_or_else(|| missing(module))?;

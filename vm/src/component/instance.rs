@@ -18,7 +18,7 @@ pub struct Instance(pub(super) Arc<State>);
 
 impl Instance {
     /// Returns an exported function: by its `name`, or as `instance#name` if an exported instance contains it. A name
-    /// with a version, `pkg:name/interface@0.2.5`, also matches compatible versions.
+    /// with a version, `pkg:name/interface@0.2.5`, also matches compatible versions, the highest of them.
     pub fn get_func(&self, name: &str) -> Option<Func> {
         match self.0.component.plan().export(name)? {
             Export::Func(index, ty) => Some(Func { state: self.0.clone(), index: *index, ty: ty.clone() }),

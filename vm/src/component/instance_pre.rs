@@ -10,6 +10,7 @@ use super::bridge::Bridge;
 use super::component::Component;
 use super::host_func::HostFunc;
 use super::instance::Instance;
+use super::names::shown;
 use super::plan::{Imported, Plan, Step, Target, Trampoline};
 use super::resource::ResourceType;
 use super::state::State;
@@ -193,8 +194,8 @@ fn resource_name(plan: &Plan, resource: u32) -> (&str, &str) {
 
 fn name_of(path: &[String]) -> (&str, &str) {
     match path {
-        [.., interface, name] => (interface, name),
-        [name] => (OWN, name),
+        [.., interface, name] => (shown(interface), shown(name)),
+        [name] => (OWN, shown(name)),
         [] => (OWN, ""),
     }
 }

@@ -14,14 +14,19 @@ use super::strings::Shape;
 use super::trap;
 use super::typed::Flat;
 use super::types::{Type, TypeKind};
-use super::val::Val;
+use super::val::{Val, allocated};
+use crate::runtime::instances::items::VALUES as MAX_BYTES;
+use crate::runtime::instances::store_opaque::StoreOpaque;
+use crate::runtime::interruption::interrupt_page::InterruptPage;
+use crate::runtime::values::budget::{Budget, Taken};
 use crate::runtime::values::handles::Handles;
 use crate::store::StoreContextMut;
 use crate::{Error, ErrorKind, Result};
 
-/// Maximum bytes of host memory for the values of one call: a list of a gigabyte of booleans would take dozens of
-/// gigabytes.
-pub const MAX_BYTES: usize = 256 << 20;
+/// Bytes of host memory that are taken from the store's budget together: few, so that nested calls do not waste it.
+const STEP: usize = 4 << 10;
+/// How many values pass between two looks whether the store is to stop: some tens of microseconds' worth.
+pub const VALUES_BETWEEN_CHECKS: u32 = 1 << 10;
 
 /// Lifts the values of one call out of an instance.
 pub struct Lift<'a> {
@@ -30,13 +35,22 @@ pub struct Lift<'a> {
     handles: &'a mut Handles,
     encoding: Encoding,
     state: &'a Arc<State>,
+    budget: &'a Budget,
+    /// The bytes that were taken from the budget and are not used yet.
     left: usize,
+    interrupt: &'a InterruptPage,
+    /// The number of values so far.
+    values: u32,
     loans: &'a mut Loans,
 }
 
-/// The loans of a call, which end with it.
+/// What a call has of the instance that calls, or returns: it ends with the call.
 #[derive(Default)]
 pub struct Loans {
+    /// What its values take.
+    pub taken: Taken,
+    /// What the loans take.
+    taken_by_loans: Taken,
     /// Handles of the lending instance, with their resources. Most calls lend one, if any.
     handles: SmallVec<[(u32, u32); 4]>,
     /// The borrower's resources, which become invalid.
@@ -63,9 +77,10 @@ impl<'a> Lift<'a> {
         state: &'a Arc<State>,
         loans: &'a mut Loans,
     ) -> Lift<'a> {
-        let (memory, instances) = state.memory_and_instances(&mut store.0.opaque, options.memory);
-        let handles = &mut instances[options.instance as usize].handles;
-        Lift { memory, handles, encoding: options.encoding, state, left: MAX_BYTES, loans }
+        let StoreOpaque { items, control, .. } = &mut store.0.opaque;
+        let (memory, handles, budget) = state.lifted_from(items, options);
+        let (encoding, interrupt) = (options.encoding, &**control.interrupt());
+        Lift { memory, handles, encoding, state, budget, left: 0, interrupt, values: 0, loans }
     }
 
     /// Lifts a value that is passed in memory.
@@ -82,6 +97,7 @@ impl<'a> Lift<'a> {
 
     /// Lifts a value from core values, as bits.
     pub(super) fn flat(&mut self, ty: &Type, values: &mut Flat<'_>) -> Result<Val> {
+        self.count()?;
         let mut next = || values.next().unwrap_or_default();
         Ok(match ty.kind() {
             TypeKind::String => {
@@ -114,6 +130,7 @@ impl<'a> Lift<'a> {
     }
 
     pub(super) fn load(&mut self, ty: &Type, at: u64) -> Result<Val> {
+        self.count()?;
         Ok(match ty.kind() {
             TypeKind::String => {
                 let (at, length) = self.pair(at)?;
@@ -173,7 +190,7 @@ impl<'a> Lift<'a> {
     }
 
     fn own(&mut self, handle: u32, resource: u32) -> Result<Val> {
-        self.charge(ResourceAny::BYTES)?;
+        self.charge(allocated(ResourceAny::BYTES))?;
         let rep = self.own_rep(handle, resource)?;
         let home = Some((self.state.clone(), resource));
         Ok(Val::Resource(ResourceAny::new(self.state.resources[resource as usize].clone(), rep, true, home)))
@@ -186,7 +203,9 @@ impl<'a> Lift<'a> {
 
     /// Borrows a handle for the call and returns its representation.
     pub(super) fn borrow_rep(&mut self, handle: u32, resource: u32) -> Result<u32> {
-        self.charge(size_of::<(u32, u32)>())?;
+        if self.loans.handles.len() >= self.loans.handles.inline_size() {
+            self.charge_loan(size_of::<(u32, u32)>())?;
+        }
         let lent = self.handles.get(handle, resource)?;
         lent.loans += 1;
         self.loans.handles.push((handle, resource));
@@ -194,7 +213,7 @@ impl<'a> Lift<'a> {
     }
 
     fn borrow(&mut self, handle: u32, resource: u32) -> Result<Val> {
-        self.charge(ResourceAny::BYTES)?;
+        self.charge_loan(allocated(ResourceAny::BYTES) + size_of::<ResourceAny>())?;
         let rep = self.borrow_rep(handle, resource)?;
         let lent = ResourceAny::new(self.state.resources[resource as usize].clone(), rep, false, None);
         self.loans.borrowed.push(lent.clone());
@@ -207,7 +226,7 @@ impl<'a> Lift<'a> {
             return Err(trap(format_args!("string pointer {at:#x} is not aligned to {} bytes", shape.align)));
         }
         // A character may become four bytes.
-        self.charge(shape.bytes as usize * 2)?;
+        self.charge(allocated(shape.bytes as usize * 2))?;
         shape.read(self.bytes(u64::from(at), u64::from(shape.bytes))?)
     }
 
@@ -218,7 +237,7 @@ impl<'a> Lift<'a> {
     /// Lifts a list of bytes.
     pub(super) fn byte_list(&mut self, at: u32, length: u32) -> Result<Vec<u8>> {
         let bytes = self.bytes(u64::from(at), u64::from(length))?;
-        self.charge(bytes.len())?;
+        self.charge(allocated(bytes.len()))?;
         Ok(bytes.to_vec())
     }
 
@@ -236,8 +255,13 @@ impl<'a> Lift<'a> {
         }
         let size = u64::from(element.size());
         self.bytes(u64::from(at), size * u64::from(length))?;
-        self.charge(length as usize * cost)?;
-        (0..u64::from(length)).map(|index| load(self, element, u64::from(at) + index * size)).collect()
+        self.charge(allocated(length as usize * cost))?;
+        let mut all = Vec::with_capacity(length as usize);
+        for index in 0..u64::from(length) {
+            self.count()?;
+            all.push(load(self, element, u64::from(at) + index * size)?);
+        }
+        Ok(all)
     }
 
     /// Reads an address and a length.
@@ -257,15 +281,40 @@ impl<'a> Lift<'a> {
         bytes.ok_or_else(|| Fault::OutOfBounds { at: at as u32, bytes: length }.error())
     }
 
-    /// Charges host memory for values.
-    fn charge(&mut self, bytes: usize) -> Result<()> {
-        self.left = self.left.checked_sub(bytes).ok_or_else(|| {
-            let message =
-                format!("values of a call take more than {} MiB, the most that is allowed", MAX_BYTES >> 20);
-            Error::new(ErrorKind::Limit, message)
-        })?;
+    /// Counts a value, and looks now and then whether the store is to stop.
+    fn count(&mut self) -> Result<()> {
+        self.values = self.values.wrapping_add(1);
+        if self.values.is_multiple_of(VALUES_BETWEEN_CHECKS) {
+            self.interrupt.check()?;
+        }
         Ok(())
     }
+
+    /// Charges host memory for values.
+    fn charge(&mut self, bytes: usize) -> Result<()> {
+        if let Some(left) = self.left.checked_sub(bytes) {
+            self.left = left;
+            return Ok(());
+        }
+        let lacks = bytes - self.left;
+        let more = self.budget.take(&mut self.loans.taken, lacks, lacks.max(STEP));
+        self.left = more.ok_or_else(too_much)? - lacks;
+        Ok(())
+    }
+
+    /// Charges host memory for what stays until the call ends, even if its values do not.
+    fn charge_loan(&mut self, bytes: usize) -> Result<()> {
+        self.budget.take(&mut self.loans.taken_by_loans, bytes, bytes).ok_or_else(too_much)?;
+        Ok(())
+    }
+}
+
+fn too_much() -> Error {
+    let message = format!(
+        "values of calls that have not ended take more than {} MiB, the most that is allowed",
+        MAX_BYTES >> 20
+    );
+    Error::new(ErrorKind::Limit, message)
 }
 
 /// Fails unless an address is aligned for a value of a type.

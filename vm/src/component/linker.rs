@@ -17,14 +17,14 @@ use super::plan::{Imported, Plan};
 use super::resource::ResourceType;
 use super::typed::{Params, Results};
 use super::val::Val;
-use super::versions::compatible;
+use super::versions::highest;
 use crate::store::StoreContextMut;
 use crate::{AsContextMut, Engine, Error, ErrorKind, Module, Result};
 
 /// Definitions of components' imports.
 ///
 /// An import `pkg:name/interface@0.2.5` also matches a definition `@0.2.0`, or any version with the same first two
-/// numbers.
+/// numbers: if that very version is not defined, the highest of them.
 pub struct Linker<T: 'static> {
     engine: Engine,
     shadowing: bool,
@@ -164,8 +164,7 @@ impl<T: 'static> Names<T> {
         if let Some((known, _)) = self.0.get_key_value(name) {
             return Some(known);
         }
-        let wanted = compatible(name)?;
-        self.0.keys().map(String::as_str).find(|defined| compatible(defined) == Some(wanted))
+        highest(name, self.0.keys().map(String::as_str))
     }
 }
 

@@ -5,7 +5,7 @@
 //! Invariant: the values have been checked against their types.
 
 use super::faults::Fault;
-use super::lift::check_aligned;
+use super::lift::{VALUES_BETWEEN_CHECKS, check_aligned};
 use super::resource::ResourceAny;
 use super::state::{Options, State};
 use super::strings;
@@ -23,6 +23,8 @@ pub struct Lower<'a, 's, T: 'static> {
     state: &'a State,
     /// The resources that the host has lent to the call.
     lent: &'a mut Vec<ResourceAny>,
+    /// The number of values so far.
+    values: u32,
 }
 
 impl<'a, 's, T: 'static> Lower<'a, 's, T> {
@@ -32,11 +34,12 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
         state: &'a State,
         lent: &'a mut Vec<ResourceAny>,
     ) -> Self {
-        Lower { store, options, state, lent }
+        Lower { store, options, state, lent, values: 0 }
     }
 
     /// Appends the core values of a value, as bits.
     pub(super) fn flat(&mut self, ty: &Type, value: &Val, to: &mut CoreValues) -> Result<()> {
+        self.count()?;
         match (ty.kind(), value) {
             (TypeKind::String, Val::String(text)) => {
                 let (at, length) = self.string(text)?;
@@ -71,10 +74,20 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
         Ok(())
     }
 
-    /// Allocates room for a value that is passed in memory, and stores the value there.
-    pub(super) fn allocate(&mut self, ty: &Type, value: &Val) -> Result<u32> {
-        let at = self.reserve(ty.align(), u64::from(ty.size()))?;
-        self.store(ty, value, at)?;
+    /// Counts a value, and looks now and then whether the store is to stop.
+    pub(super) fn count(&mut self) -> Result<()> {
+        self.values = self.values.wrapping_add(1);
+        if self.values.is_multiple_of(VALUES_BETWEEN_CHECKS) {
+            self.store.0.opaque.control.interrupt().check()?;
+        }
+        Ok(())
+    }
+
+    /// Allocates room for a tuple that is passed in memory, and stores its fields there.
+    pub(super) fn allocate(&mut self, tuple: &Type, values: &[Val]) -> Result<u32> {
+        let at = self.reserve(tuple.align(), u64::from(tuple.size()))?;
+        let mut fields = tuple.fields().zip(values);
+        fields.try_for_each(|((offset, ty), value)| self.store(ty, value, at + offset))?;
         Ok(at)
     }
 
@@ -86,6 +99,7 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
 
     /// Stores a value where there is room for it.
     pub(super) fn store(&mut self, ty: &Type, value: &Val, at: u32) -> Result<()> {
+        self.count()?;
         match (ty.kind(), value) {
             (TypeKind::String, Val::String(text)) => {
                 let pair = self.string(text)?;
@@ -134,7 +148,7 @@ impl<'a, 's, T: 'static> Lower<'a, 's, T> {
             (Val::Float32(value), _) => u64::from(value.to_bits()),
             (Val::Float64(value), _) => value.to_bits(),
             (Val::Char(value), _) => u64::from(u32::from(*value)),
-            (Val::Flags(names), TypeKind::Flags(all)) => u64::from(Val::bits(names, all)),
+            (Val::Flags(names), TypeKind::Flags(_)) => u64::from(Val::bits(names, ty)),
             (Val::Resource(value), TypeKind::Own(resource)) => {
                 value.check(&self.state.resources[*resource as usize])?;
                 let rep = value.take()?;

@@ -60,6 +60,7 @@ mod lift;
 mod linker;
 mod lower;
 mod module_type;
+mod names;
 mod parse;
 mod plan;
 mod resolve;

@@ -18,10 +18,10 @@ pub fn module_type(types: &Types, id: ComponentCoreModuleTypeId) -> Result<Modul
         Ok((module.clone(), name.clone(), extern_type(types, ty)?))
     };
     let export = |(name, ty): (&String, &EntityType)| Ok((name.clone(), extern_type(types, ty)?));
-    Ok(ModuleType {
-        imports: ty.imports.iter().map(import).collect::<Result<_>>()?,
-        exports: ty.exports.iter().map(export).collect::<Result<_>>()?,
-    })
+    let imports = ty.imports.iter().map(import).collect::<Result<_>>()?;
+    let mut exports: Vec<_> = ty.exports.iter().map(export).collect::<Result<_>>()?;
+    exports.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(ModuleType { imports, exports })
 }
 
 fn extern_type(types: &Types, ty: &EntityType) -> Result<ExternType> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::types::FuncType;
-use super::versions::compatible;
+use super::versions::highest;
 use crate::{ExternType, Module};
 
 /// A component as a list of steps.
@@ -28,13 +28,13 @@ pub struct Plan {
 
 impl Plan {
     /// Returns an export: `name`, or `instance#name` if an exported instance contains it. Names with another, but
-    /// compatible version also match.
+    /// compatible version also match, the highest of them.
     pub fn export(&self, name: &str) -> Option<&Export> {
         let (instances, name) = match name.rsplit_once('#') {
             Some((instances, name)) => (Some(instances), name),
             None => (None, name),
         };
-        let mut exports = &self.exports;
+        let mut exports = &*self.exports;
         for instance in instances.into_iter().flat_map(|path| path.split('#')) {
             match find(exports, instance)? {
                 Export::Instance(inner) => exports = inner,
@@ -67,13 +67,11 @@ impl Plan {
     }
 }
 
-fn find<'p>(exports: &'p [(String, Export)], name: &str) -> Option<&'p Export> {
-    let exact = exports.iter().find(|(exported, _)| exported == name);
-    let found = exact.or_else(|| {
-        let wanted = compatible(name)?;
-        exports.iter().find(|(exported, _)| compatible(exported) == Some(wanted))
-    });
-    found.map(|(_, export)| export)
+/// Returns the item with a name, or else that with the highest compatible version.
+pub fn find<'p, I>(exports: &'p [(String, I)], name: &str) -> Option<&'p I> {
+    let exact = |name: &str| exports.iter().find(|(exported, _)| exported == name);
+    let compatible = || exact(highest(name, exports.iter().map(|(exported, _)| &**exported))?);
+    exact(name).or_else(compatible).map(|(_, export)| export)
 }
 
 /// An item that the host must provide.
@@ -97,11 +95,17 @@ pub enum Imported {
 pub struct ModuleType {
     /// What it may import, by the names of the module and of the item.
     pub imports: Vec<(String, String, ExternType)>,
-    /// What it must export.
+    /// What it must export, in the order of the names.
     pub exports: Vec<(String, ExternType)>,
 }
 
 impl ModuleType {
+    /// Returns the type of an export.
+    pub fn export(&self, name: &str) -> Option<&ExternType> {
+        let found = self.exports.binary_search_by(|(exported, _)| (**exported).cmp(name)).ok()?;
+        Some(&self.exports[found].1)
+    }
+
     /// Returns the number of an import.
     pub fn import(&self, module: &str, name: &str) -> Option<usize> {
         self.imports.iter().position(|(of, known, _)| (&**of, &**known) == (module, name))
@@ -146,7 +150,7 @@ pub struct Adapters {
 }
 
 /// What adapters import.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AdapterImport {
     /// The function that traps.
     Fail,
@@ -159,7 +163,7 @@ pub enum AdapterImport {
 }
 
 /// An item of a core instance, or a trampoline.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CoreItem {
     Export { instance: u32, name: Arc<str> },
     Trampoline(u32),

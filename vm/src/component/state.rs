@@ -16,8 +16,10 @@ use super::plan::{self, CoreItem, Encoding, ModuleSource};
 use super::resource::ResourceType;
 use super::trap;
 use super::types::FuncType;
+use crate::runtime::instances::items::Items;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::instances::stored::Stored;
+use crate::runtime::values::budget::Budget;
 use crate::runtime::values::handles::{ComponentInstance, ENTERED, Handles, STAYS};
 use crate::store::StoreContextMut;
 use crate::{Error, ErrorKind, Extern, Func, Global, Instance, Memory, Module, Result, Val};
@@ -238,16 +240,18 @@ impl State {
         store.items.component_mut(self.instances)
     }
 
-    /// Returns the contents of a memory, and the instances.
+    /// Returns the contents of a memory, the handles of an instance, and the budget for values.
     ///
     /// # Panics
     /// Panics if the component is in another store.
-    pub fn memory_and_instances<'s>(
+    pub fn lifted_from<'s>(
         &self,
-        store: &'s mut StoreOpaque,
-        memory: Option<Memory>,
-    ) -> (&'s [u8], &'s mut [ComponentInstance]) {
-        store.items.memory_and_component(memory.map(|memory| memory.0), self.instances)
+        items: &'s mut Items,
+        options: &Options,
+    ) -> (&'s [u8], &'s mut Handles, &'s Budget) {
+        let memory = options.memory.map(|memory| memory.0);
+        let (memory, instances, budget) = items.memory_and_component(memory, self.instances);
+        (memory, &mut instances[options.instance as usize].handles, budget)
     }
 
     /// Returns the handles of an instance.

@@ -166,6 +166,7 @@ pub trait Lower: ComponentType {
         let length = list.len();
         let at = lower.reserve(element.align(), u64::from(element.size()) * length as u64)?;
         for (index, value) in (0..).zip(list) {
+            lower.count()?;
             value.store(lower, element, at + index * element.size())?;
         }
         Ok((at, length as u32))

@@ -5,27 +5,40 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::names::Numbers;
 use crate::ValType;
 
 /// Maximum number of flat parameters of a function; more are passed in memory.
-pub const MAX_FLAT_PARAMS: usize = 16;
+pub(super) const MAX_FLAT_PARAMS: usize = 16;
 /// Maximum number of flat results of a function; more are passed in memory.
-pub const MAX_FLAT_RESULTS: usize = 1;
+pub(super) const MAX_FLAT_RESULTS: usize = 1;
 
 /// The type of a [`Val`](super::Val). It is cheap to clone.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Type(Arc<Inner>);
 
-#[derive(PartialEq, Eq)]
+/// Invariant: what is known of a type beside its kind follows from that.
 struct Inner {
     kind: TypeKind,
     /// The payload types of the cases of a variant, enum, option or result.
     cases: Vec<Option<Type>>,
+    /// The size of the discriminant in bytes, and the offset of the payload.
+    case_layout: (u32, u32),
     size: u32,
     align: u32,
     /// Its flattened core types, truncated if there are too many to be passed directly.
     flat: Vec<ValType>,
+    /// The numbers of the names of cases or flags.
+    numbers: Numbers,
 }
+
+impl PartialEq for Inner {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind
+    }
+}
+
+impl Eq for Inner {}
 
 /// The kind of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +100,8 @@ pub enum TypeKind {
 impl Type {
     pub(super) fn new(kind: TypeKind) -> Type {
         let cases = cases(&kind);
-        let mut inner = Inner { kind, cases, size: 0, align: 1, flat: Vec::new() };
+        let (case_layout, numbers) = (case_layout(&cases), Numbers::default());
+        let mut inner = Inner { kind, cases, case_layout, size: 0, align: 1, flat: Vec::new(), numbers };
         (inner.size, inner.align) = inner.layout();
         inner.flat = inner.flatten();
         inner.flat.truncate(MAX_FLAT_PARAMS + 1);
@@ -102,6 +116,25 @@ impl Type {
     /// Returns the payload types of the cases of a variant, enum, option or result, in order.
     pub(super) fn cases(&self) -> &[Option<Type>] {
         &self.0.cases
+    }
+
+    /// Returns the numbers and the payload types of the cases that have a payload, in order.
+    pub(super) fn payloads(&self) -> impl Iterator<Item = (usize, &Type)> {
+        // An enum may have thousands of cases, none of which has one.
+        let cases = if let TypeKind::Enum(_) = self.kind() { &[] } else { self.cases() };
+        cases.iter().enumerate().filter_map(|(number, ty)| Some((number, ty.as_ref()?)))
+    }
+
+    /// Returns the number of a variant's or enum's case, or of a flag.
+    pub(super) fn number_of(&self, name: &str) -> Option<usize> {
+        let numbers = &self.0.numbers;
+        match self.kind() {
+            TypeKind::Variant(cases) => numbers.find(name, cases.len(), |number| &cases[number].0),
+            TypeKind::Enum(names) | TypeKind::Flags(names) => {
+                numbers.find(name, names.len(), |number| &names[number])
+            }
+            _ => None,
+        }
     }
 
     /// Returns the size in memory, in bytes.
@@ -119,7 +152,7 @@ impl Type {
 
     /// Returns the size of the discriminant in bytes, and the offset of the payload.
     pub(super) fn case_layout(&self) -> (u32, u32) {
-        case_layout(&self.0.cases)
+        self.0.case_layout
     }
 
     /// Returns the offsets and types of the fields of a record or tuple, in order.
@@ -177,7 +210,7 @@ impl Inner {
                 (size, size)
             }
             TypeKind::Variant(_) | TypeKind::Enum(_) | TypeKind::Option(_) | TypeKind::Result { .. } => {
-                let (number, value_at) = case_layout(&self.cases);
+                let (number, value_at) = self.case_layout;
                 let held = || self.cases.iter().flatten();
                 let align = held().map(Type::align).max().unwrap_or(1).max(number);
                 let size = value_at + held().map(Type::size).max().unwrap_or(0);
@@ -232,7 +265,7 @@ fn join(a: &ValType, b: &ValType) -> ValType {
     }
 }
 
-pub fn align_to(offset: u32, align: u32) -> u32 {
+fn align_to(offset: u32, align: u32) -> u32 {
     offset.next_multiple_of(align)
 }
 

@@ -65,8 +65,8 @@ impl Val {
             (Val::Tuple(values), TypeKind::Tuple(types)) if values.len() == types.len() => {
                 values.iter().zip(types).try_for_each(|(value, ty)| value.check(ty))
             }
-            (Val::Flags(names), TypeKind::Flags(all)) => {
-                let unknown = names.iter().find(|name| !all.contains(name));
+            (Val::Flags(names), TypeKind::Flags(_)) => {
+                let unknown = names.iter().find(|name| ty.number_of(name).is_none());
                 unknown.map_or(Ok(()), |name| Err(mismatch(&format!("flag `{name}`"), ty)))
             }
             (
@@ -87,13 +87,10 @@ impl Val {
     /// Returns the number of the value's case in the type, and its payload.
     pub(super) fn case(&self, ty: &Type) -> Result<(usize, Option<&Val>)> {
         let found = match (self, ty.kind()) {
-            (Val::Variant(name, held), TypeKind::Variant(cases)) => {
-                let number = cases.iter().position(|(case, _)| case == name);
-                number.map(|number| (number, held.as_deref()))
+            (Val::Variant(name, held), TypeKind::Variant(_)) => {
+                ty.number_of(name).map(|number| (number, held.as_deref()))
             }
-            (Val::Enum(name), TypeKind::Enum(names)) => {
-                names.iter().position(|case| case == name).map(|number| (number, None))
-            }
+            (Val::Enum(name), TypeKind::Enum(_)) => ty.number_of(name).map(|number| (number, None)),
             (Val::Option(held), TypeKind::Option(_)) => Some((usize::from(held.is_some()), held.as_deref())),
             (Val::Result(Ok(held)), TypeKind::Result { .. }) => Some((0, held.as_deref())),
             (Val::Result(Err(held)), TypeKind::Result { .. }) => Some((1, held.as_deref())),
@@ -105,16 +102,21 @@ impl Val {
     /// Returns the bytes of host memory that a value of a type takes beside its own [`Val`] and what its parts hold:
     /// names, boxes and lists of parts. `number` is that of the case, if the type has cases.
     pub(super) fn bytes_beside(ty: &Type, number: usize) -> usize {
+        let boxed = || allocated(size_of::<Val>());
         match ty.kind() {
             TypeKind::Record(fields) => {
-                fields.iter().map(|(name, _)| size_of::<(String, Val)>() + name.len()).sum()
+                let names: usize = fields.iter().map(|(name, _)| allocated(name.len())).sum();
+                allocated(fields.len() * size_of::<(String, Val)>()) + names
             }
-            TypeKind::Tuple(types) => types.len() * size_of::<Val>(),
-            TypeKind::Variant(cases) => size_of::<Val>() + cases[number].0.len(),
-            TypeKind::Enum(names) => names[number].len(),
-            TypeKind::Option(_) | TypeKind::Result { .. } => size_of::<Val>(),
-            TypeKind::Flags(names) => names.iter().map(|name| size_of::<String>() + name.len()).sum(),
-            TypeKind::Own(_) | TypeKind::Borrow(_) => ResourceAny::BYTES,
+            TypeKind::Tuple(types) => allocated(types.len() * size_of::<Val>()),
+            TypeKind::Variant(cases) => allocated(cases[number].0.len()) + boxed(),
+            TypeKind::Enum(names) => allocated(names[number].len()),
+            TypeKind::Option(_) | TypeKind::Result { .. } => boxed(),
+            TypeKind::Flags(names) => {
+                let all: usize = names.iter().map(|name| allocated(name.len())).sum();
+                allocated(names.len() * size_of::<String>()) + all
+            }
+            TypeKind::Own(_) | TypeKind::Borrow(_) => allocated(ResourceAny::BYTES),
             _ => 0,
         }
     }
@@ -141,10 +143,10 @@ impl Val {
         }
     }
 
-    /// Returns the bits of flags.
-    pub(super) fn bits(names: &[String], all: &[String]) -> u32 {
-        let is_set = |name: &String| names.contains(name);
-        (0..32).zip(all).filter(|(_, name)| is_set(name)).fold(0, |bits, (bit, _)| bits | 1 << bit)
+    /// Returns the bits of flags of a type.
+    pub(super) fn bits(names: &[String], ty: &Type) -> u32 {
+        let numbers = names.iter().filter_map(|name| ty.number_of(name));
+        numbers.filter(|&number| number < 32).fold(0, |bits, number| bits | 1 << number)
     }
 
     /// Returns the flags that bits stand for; unknown bits are ignored.
@@ -179,6 +181,11 @@ impl Val {
             Val::Resource(_) => "a resource",
         }
     }
+}
+
+/// Returns the bytes that an allocation of so many takes: allocators round up, and keep a word of their own.
+pub fn allocated(bytes: usize) -> usize {
+    if bytes == 0 { 0 } else { (bytes + size_of::<usize>()).next_multiple_of(16).max(32) }
 }
 
 pub fn mismatch(found: &str, ty: &Type) -> Error {

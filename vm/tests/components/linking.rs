@@ -337,3 +337,34 @@ fn a_component_calls_another_one_through_the_host() -> Outcome {
     assert_eq!(till.get_typed_func::<(), (u32,)>("price")?.call(&mut store, ())?, (5,));
     Ok(())
 }
+
+/// Of several compatible definitions none but the one with the highest version is taken, in whatever order they were made.
+#[test]
+fn an_import_gets_the_highest_compatible_version() -> Outcome {
+    let engine = Engine::default();
+    let text = |version: &str| {
+        format!(
+            r#"(component
+              (import "test:many/which@{version}" (instance $i (export "version" (func (result u32)))))
+              (export "test:many/which@{version}" (instance $i)))"#
+        )
+    };
+    let mut defined: Vec<u32> = (0..40).chain(100..110).collect();
+    for _ in 0..2 {
+        let mut linker = Linker::new(&engine);
+        for &number in &defined {
+            let mut instance = linker.instance(&format!("test:many/which@0.2.{number}"))?;
+            instance.func_wrap("version", move |_, (): ()| Ok((number,)))?;
+        }
+        linker.instance("test:many/which@0.3.200")?.func_wrap("version", |_, (): ()| Ok((200_u32,)))?;
+        for (wanted, found) in [("0.2.50", 109), ("0.2.110", 109), ("0.2.7", 7), ("0.3.0", 200)] {
+            let component = Component::new(&engine, text(wanted))?;
+            let mut store = Store::new(&engine, ());
+            let instance = linker.instantiate(&mut store, &component)?;
+            let name = format!("test:many/which@{wanted}#version");
+            assert_eq!(call(&mut store, &instance, &name, &[])?, Val::U32(found), "{wanted}");
+        }
+        defined.reverse();
+    }
+    Ok(())
+}

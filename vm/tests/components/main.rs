@@ -1,6 +1,7 @@
 //! Components: values, linking, resources, typed calls, hostile components.
 
 mod artifacts;
+mod budgets;
 mod fused;
 mod host;
 mod hostile;

@@ -6,7 +6,7 @@ use super::body::{Body, Figure, Side};
 use super::check::check;
 use super::copy::{Way, copy};
 use super::encode::Adapter;
-use super::fitness::needs_room;
+use super::fitness::{needs_room, parts};
 use super::imports::{Imports, core};
 use super::place::{Place, Slot};
 use crate::FuncType as CoreType;
@@ -101,7 +101,7 @@ fn has_text(ty: &Type) -> bool {
     match ty.kind() {
         TypeKind::String => true,
         TypeKind::List(element) => has_text(element),
-        _ => ty.fields().any(|(_, ty)| has_text(ty)) || ty.cases().iter().flatten().any(has_text),
+        _ => parts(ty).any(has_text),
     }
 }
 

@@ -164,8 +164,9 @@ impl Body {
         for _ in 0..=some.len() {
             self.sink().block(BlockType::Empty);
         }
-        let label = |case| some.iter().position(|&other| other == case).unwrap_or(some.len()) as u32;
-        self.sink().local_get(number).br_table((0..all).map(label).collect::<Vec<_>>(), some.len() as u32);
+        let mut labels = vec![some.len() as u32; all];
+        (0..).zip(some).for_each(|(label, &case)| labels[case] = label);
+        self.sink().local_get(number).br_table(labels, some.len() as u32);
         for (index, case) in some.iter().enumerate() {
             self.sink().end();
             what(self, *case)?;

@@ -106,7 +106,7 @@ fn check_case(body: &mut Body, side: Side, ty: &Type, from: Place<'_>) -> Option
     let figures = [Figure::Narrow(number), Figure::Constant(cases.len() as u32)];
     body.fail_if(Fault::NoCase { number: 0, cases: 0 }, figures);
     let some: Vec<usize> =
-        (0..cases.len()).filter(|&case| cases[case].as_ref().is_some_and(needs_check)).collect();
+        ty.payloads().filter(|(_, held)| needs_check(held)).map(|(case, _)| case).collect();
     body.choose(number, (cases.len(), &some), |body, case| {
         check(body, side, cases[case].as_ref()?, from.held(ty))
     })

@@ -76,7 +76,7 @@ fn copy_case(body: &mut Body, way: Way, ty: &Type, from: Place<'_>, to: Place<'_
     let number = body.keep(ValType::I32);
     to.set_case(body, ty, number)?;
     let cases = ty.cases();
-    let some: Vec<usize> = (0..cases.len()).filter(|&case| cases[case].is_some()).collect();
+    let some: Vec<usize> = ty.payloads().map(|(case, _)| case).collect();
     body.choose(number, (cases.len(), &some), |body, case| {
         copy(body, way, cases[case].as_ref()?, from.held(ty), to.held(ty))
     })

@@ -1,5 +1,6 @@
 //! The module of adapters, as bytes.
 
+use hashbrown::HashMap;
 use wasm_encoder::{
     CodeSection, EntityType, ExportKind, ExportSection, Function, FunctionSection, GlobalType, ImportSection,
     MemoryType, Module, NameMap, NameSection, TypeSection, ValType,
@@ -68,17 +69,18 @@ fn name(import: &AdapterImport) -> String {
 #[derive(Default)]
 struct Types {
     section: TypeSection,
-    known: Vec<FuncType>,
+    known: HashMap<FuncType, u32>,
 }
 
 impl Types {
     fn index(&mut self, ty: &FuncType) -> u32 {
-        if let Some(index) = self.known.iter().position(|known| known == ty) {
-            return index as u32;
+        if let Some(&index) = self.known.get(ty) {
+            return index;
         }
         let vals = |types: Vec<crate::ValType>| types.iter().filter_map(core).collect::<Vec<ValType>>();
         self.section.ty().function(vals(ty.params().collect()), vals(ty.results().collect()));
-        self.known.push(ty.clone());
-        self.known.len() as u32 - 1
+        let index = self.known.len() as u32;
+        self.known.insert(ty.clone(), index);
+        index
     }
 }

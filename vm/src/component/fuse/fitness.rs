@@ -34,8 +34,8 @@ fn count(ty: &Type, left: &mut usize) -> Option<()> {
 }
 
 /// Returns the types of the fields or cases.
-fn parts(ty: &Type) -> impl Iterator<Item = &Type> {
-    ty.fields().map(|(_, ty)| ty).chain(ty.cases().iter().flatten())
+pub fn parts(ty: &Type) -> impl Iterator<Item = &Type> {
+    ty.fields().map(|(_, ty)| ty).chain(ty.payloads().map(|(_, ty)| ty))
 }
 
 /// Reports whether there are bits that are no value of a type.

@@ -1,5 +1,7 @@
 //! What the adapters of a module import, each once.
 
+use hashbrown::HashMap;
+use smallvec::SmallVec;
 use wasm_encoder::ValType;
 
 use crate::component::plan::{AdapterImport, CoreItem, Imported, ModuleSource, Plan};
@@ -11,12 +13,17 @@ use crate::{ExternType, FuncType, MemoryType};
 pub struct Imports<'p> {
     plan: &'p Plan,
     list: Vec<(AdapterImport, ExternType)>,
+    /// The numbers in the list, and the indices, of what an item is imported as: a function may be imported as two types,
+    /// of which one is another's supertype.
+    known: HashMap<AdapterImport, SmallVec<[(usize, u32); 1]>>,
+    /// How many functions, memories and globals there are: items of each kind have indices of their own.
+    counts: [u32; 3],
 }
 
 impl<'p> Imports<'p> {
     /// Creates an empty list for a module of this plan.
     pub fn new(plan: &'p Plan) -> Self {
-        Imports { plan, list: Vec::new() }
+        Imports { plan, list: Vec::new(), known: HashMap::new(), counts: [0; 3] }
     }
 
     pub fn len(&self) -> usize {
@@ -25,7 +32,10 @@ impl<'p> Imports<'p> {
 
     /// Forgets all but the first `len` imports.
     pub fn truncate(&mut self, len: usize) {
-        self.list.truncate(len);
+        for (import, ty) in self.list.drain(len..) {
+            self.counts[kind(&ty)] -= 1;
+            self.known.entry(import).or_default().pop();
+        }
     }
 
     /// Returns all imports, in order.
@@ -71,18 +81,16 @@ impl<'p> Imports<'p> {
     }
 
     fn add(&mut self, import: AdapterImport, ty: ExternType) -> u32 {
-        let is_alike = |other: &ExternType| std::mem::discriminant(other) == std::mem::discriminant(&ty);
-        // Items of each kind have indices of their own.
-        let mut alike = self.list.iter().filter(|(_, other)| is_alike(other));
-        let count = alike.clone().count();
-        // A function may be imported as two types, of which one is another's supertype.
-        match alike.position(|(known, other)| *known == import && *other == ty) {
-            Some(index) => index as u32,
-            None => {
-                self.list.push((import, ty));
-                count as u32
-            }
+        let known = self.known.entry(import.clone()).or_default();
+        if let Some((_, index)) = known.iter().find(|(number, _)| self.list[*number].1 == ty) {
+            return *index;
         }
+        let count = &mut self.counts[kind(&ty)];
+        let index = *count;
+        *count += 1;
+        known.push((self.list.len(), index));
+        self.list.push((import, ty));
+        index
     }
 
     /// Returns the type of an item of a core instance; trampolines, and what the host has, are none.
@@ -92,10 +100,18 @@ impl<'p> Imports<'p> {
             ModuleSource::Own(module) => self.plan.modules[module as usize].get_export(name),
             ModuleSource::Imported(import) => {
                 let Imported::Module(ty) = &self.plan.imports[import as usize].item else { return None };
-                let mut exports = ty.exports.iter();
-                exports.find(|(exported, _)| **exported == **name).map(|(_, ty)| ty.clone())
+                ty.export(name).cloned()
             }
         }
+    }
+}
+
+/// Returns the number of a kind of items.
+fn kind(ty: &ExternType) -> usize {
+    match ty {
+        ExternType::Func(_) => 0,
+        ExternType::Memory(_) => 1,
+        _ => 2,
     }
 }
 

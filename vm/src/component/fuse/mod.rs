@@ -50,6 +50,8 @@ use adapter::Call;
 use encode::encode;
 use imports::Imports;
 
+use hashbrown::HashSet;
+
 use super::plan::{Adapters, Options, Plan, Step, Target, Trampoline};
 use crate::artifact::CodeSource;
 use crate::{Engine, Module};
@@ -81,7 +83,7 @@ fn end_run(
     (all, left): (&mut Vec<Step>, &mut usize),
 ) {
     let adapters = adapters(maker, plan, run, left);
-    let replaced = adapters.as_ref().map_or(&[][..], |adapters| &adapters.trampolines);
+    let replaced: HashSet<u32> = adapters.iter().flat_map(|adapters| adapters.trampolines.clone()).collect();
     let is_left = |step: &Step| !matches!(step, Step::Trampoline(index) if replaced.contains(index));
     run.retain(is_left);
     if let Some(adapters) = adapters {

@@ -16,12 +16,17 @@ use crate::runtime::linear_memory::memory_image::MemoryImage;
 use crate::runtime::linear_memory::private_memory::{LinearMemory, Pooled};
 use crate::runtime::linear_memory::shared_data::SharedData;
 use crate::runtime::linear_memory::store_memory::StoreMemory;
+use crate::runtime::values::budget::Budget;
 use crate::runtime::values::exceptions::TagData;
 use crate::runtime::values::global_data::GlobalData;
 use crate::runtime::values::handles::ComponentInstance;
 use crate::runtime::values::table_data::TableData;
 use crate::runtime::values::type_ids::TypeEntry;
 use crate::{Error, FuncType, GlobalType, MemoryType, Result, StoreLimits, TableType, ValType};
+
+/// Maximum bytes of host memory for the values of all calls of components that have not ended: a list of a gigabyte of
+/// booleans would take dozens of gigabytes.
+pub const VALUES: usize = 256 << 20;
 
 /// The items of a store, by kind.
 pub struct Items {
@@ -39,6 +44,8 @@ pub struct Items {
     hosts: Vec<AnyHostContext>,
     /// For each component, the instances of its file's components.
     components: Vec<Vec<ComponentInstance>>,
+    /// What values of components may still take.
+    values: Budget,
     /// The demand-paged ranges of the memories. The signal handler finds them through the context.
     demand: Arc<DemandList>,
 }
@@ -57,6 +64,7 @@ impl Items {
             tags: Vec::new(),
             hosts: Vec::new(),
             components: Vec::new(),
+            values: Budget::new(VALUES),
             demand: Arc::default(),
         }
     }
@@ -230,7 +238,7 @@ impl Items {
         self.handle(index)
     }
 
-    /// Returns the contents of a memory, which is not shared, and the instances of a component.
+    /// Returns the contents of a memory, which is not shared, the instances of a component, and the budget for values.
     ///
     /// # Panics
     /// Panics if one of them belongs to another store.
@@ -239,10 +247,11 @@ impl Items {
         &mut self,
         memory: Option<Stored>,
         component: Stored,
-    ) -> (&[u8], &mut [ComponentInstance]) {
+    ) -> (&[u8], &mut [ComponentInstance], &Budget) {
         let (memory, component) = (memory.map(|memory| self.index(memory)), self.index(component));
         let memory = memory.and_then(|index| self.memories[index as usize].own());
-        (memory.map_or(&[], |memory| memory.data()), &mut self.components[component as usize])
+        let memory = memory.map_or(&[][..], |memory| memory.data());
+        (memory, &mut self.components[component as usize], &self.values)
     }
 }
 

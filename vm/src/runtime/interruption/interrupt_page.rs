@@ -325,6 +325,19 @@ impl InterruptPage {
         if self.stops_at_once() { self.take() } else { None }
     }
 
+    /// Fails if the store is to stop in any case: what works for it in the host asks this now and then.
+    ///
+    /// # Errors
+    /// Returns the reason as the error, and takes the request.
+    #[inline]
+    pub fn check(&self) -> Result<(), Trap> {
+        if self.is_requested() {
+            self.take_at_once().map_or(Ok(()), |request| Err(request.into()))
+        } else {
+            Ok(())
+        }
+    }
+
     /// Takes the request, if there is one. Async-signal-safe.
     pub fn take(&self) -> Option<Request> {
         if !self.is_requested() {

@@ -1,6 +1,7 @@
 //! Types and values: references, tables, globals, exceptions.
 
 pub mod arrays;
+pub mod budget;
 pub mod collected;
 pub mod const_eval;
 pub mod elements;
