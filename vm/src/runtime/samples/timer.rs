@@ -27,7 +27,7 @@ const MOST_IDLE: u32 = 50;
 
 /// Number of a thread's signals that may come from the clock on the wall, and of those that may find that it waited.
 const MOST_EARLY: u32 = 50;
-const MOST_WAITS: u32 = 10;
+const MOST_WAITS: u32 = 20;
 
 thread_local! {
     /// How often the timer fires per second, or 0. It has no destructor, like all data here that the handler
