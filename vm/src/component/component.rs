@@ -14,7 +14,7 @@ use super::fuse::fuse;
 use super::inline::inline;
 use super::parse::parse;
 use super::plan::{Export, Plan};
-use super::types::FuncType;
+use super::types::{self, FuncType};
 use crate::artifact::{CodeSource, Numbers};
 use crate::module::{binary, check_size, of_another_module, part};
 use crate::{Engine, Error, ErrorKind, Module, Result};
@@ -49,6 +49,18 @@ impl Component {
         let bytes = bytes.as_ref();
         check_size(engine, bytes.len() as u64)?;
         Component::load(engine, bytes.into(), &mut CodeSource::Cache(Numbers::default()))
+    }
+
+    /// Loads a binary component.
+    ///
+    /// # Errors
+    /// Returns an error if it is text, and as [`Component::new`].
+    pub fn from_binary(engine: &Engine, binary: &[u8]) -> Result<Component> {
+        if !binary.starts_with(&HEAD[..4]) {
+            let message = "not a binary component, which begins with the bytes 00 61 73 6d";
+            return Err(Error::new(ErrorKind::Module, message));
+        }
+        Component::new(engine, binary)
     }
 
     /// Loads a component whose size has been checked.
@@ -116,6 +128,16 @@ impl Component {
         let mut all = Vec::new();
         list(&self.0.plan.exports, "", &mut all);
         all
+    }
+
+    /// Returns its type: what it imports and exports.
+    pub fn component_type(&self) -> types::Component {
+        self.0.plan.ty.clone()
+    }
+
+    /// Returns whether both are clones of one component.
+    pub(super) fn is_same(&self, other: &Component) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Returns the names of its imports: `name`, or `instance#name` for items of an imported instance.

@@ -3,6 +3,7 @@
 //! Input: the bodies of all components of a file. Output: the steps of the outermost component. Each component
 //! instance has its own index spaces here, and maps the validator's resources to those of the plan.
 
+mod interface;
 mod work;
 
 use std::rc::Rc;
@@ -23,7 +24,8 @@ use super::plan::{
     Target, Trampoline,
 };
 use super::resolve::{Known, Resolver, Resources, resource};
-use super::types::FuncType;
+use super::resource::ResourceType;
+use super::types::{self, ComponentItem, FuncType};
 use super::unsupported;
 use crate::{Error, ErrorKind, Module, Result};
 use work::{work, work_of};
@@ -40,9 +42,17 @@ const MAX_DEPTH: usize = 100;
 /// Returns an error if the component uses an unsupported feature, or exceeds a limit.
 pub fn inline(parsed: &Parsed<'_>, modules: Vec<Module>) -> Result<Plan> {
     let plan = Plan { modules, ..Plan::default() };
-    let mut inliner = Inliner { types: &parsed.types, plan, left: MAX_WORK, bridged: HashMap::new() };
+    let mut inliner = Inliner {
+        types: &parsed.types,
+        plan,
+        left: MAX_WORK,
+        bridged: HashMap::new(),
+        imported: Vec::new(),
+        exported_types: Vec::new(),
+    };
     let exports = inliner.instantiate(&parsed.body, Frame::default(), None, (None, 0))?;
     inliner.plan.exports = inliner.exported(&exports)?;
+    inliner.plan.ty = types::Component::new(inliner.imported, inliner.exported_types);
     Ok(inliner.plan)
 }
 
@@ -122,6 +132,9 @@ struct Inliner<'t> {
     left: usize,
     /// The lifted function for each import that is exported.
     bridged: HashMap<Target, u32>,
+    /// What the outermost component imports and exports.
+    imported: Vec<(String, ComponentItem)>,
+    exported_types: Vec<(String, ComponentItem)>,
 }
 
 impl<'a> Inliner<'_> {
@@ -177,12 +190,22 @@ impl<'a> Inliner<'_> {
                 };
                 self.bind(frame, ty, &item)?;
                 self.name(name, &item);
+                if args.is_none()
+                    && let Some(ty) = self.item_type(frame, ty)?
+                {
+                    self.imported.push(((*name).to_owned(), ty));
+                }
                 frame.push(item);
             }
             Definition::Export(name, item, ty) => {
                 let item = frame.item(item)?;
                 self.bind(frame, ty, &item)?;
                 self.name(name, &item);
+                if args.is_none()
+                    && let Some(ty) = self.item_type(frame, ty)?
+                {
+                    self.exported_types.push(((*name).to_owned(), ty));
+                }
                 frame.exports.add(name, item.clone());
                 frame.push(item);
             }
@@ -272,7 +295,11 @@ impl<'a> Inliner<'_> {
         if destructor.is_some() {
             self.plan.steps.push(Step::Destructor(index));
         }
-        self.plan.resources.push(Resource { owner: Some(frame.instance), destructor });
+        self.plan.resources.push(Resource {
+            owner: Some(frame.instance),
+            destructor,
+            ty: resource_type(index),
+        });
         frame.resources.insert(id, index);
     }
 
@@ -297,7 +324,8 @@ impl<'a> Inliner<'_> {
                     return Ok(Item::Type(Some(known)));
                 }
                 let index = self.plan.resources.len() as u32;
-                self.plan.resources.push(Resource { owner: None, destructor: None });
+                let ty = resource_type(index);
+                self.plan.resources.push(Resource { owner: None, destructor: None, ty });
                 self.plan.imports.push(Import { path: path.clone(), item: Imported::Resource(index) });
                 frame.resources.insert(id.resource(), index);
                 Ok(Item::Type(Some(index)))
@@ -553,6 +581,11 @@ impl<'a> Frame<'a> {
             post_return: options.post_return.map(func),
         }
     }
+}
+
+/// Returns a type that stands for a resource before there is an instance.
+fn resource_type(index: u32) -> ResourceType {
+    ResourceType::named(&format!("resource {index}"))
 }
 
 fn missing(name: &str) -> Error {

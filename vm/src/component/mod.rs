@@ -49,6 +49,7 @@ mod bridge;
 mod call;
 #[allow(clippy::module_inception, reason = "it is named after the file format")]
 mod component;
+mod export_index;
 mod faults;
 mod func;
 mod fuse;
@@ -71,11 +72,12 @@ mod table;
 mod trampoline;
 mod typed;
 mod typed_func;
-mod types;
+pub mod types;
 mod val;
 mod versions;
 
 pub use component::{Component, is_component};
+pub use export_index::{ComponentExportIndex, ExportLookup};
 pub use func::Func;
 pub use instance::Instance;
 pub use instance_pre::InstancePre;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::types::FuncType;
+use super::resource::ResourceType;
+use super::types::{self, FuncType};
 use super::versions::highest;
 use crate::{ExternType, Module};
 
@@ -24,6 +25,8 @@ pub struct Plan {
     /// The instance without code through which the host calls imports that the component exports.
     pub bridge: Option<u32>,
     pub exports: Vec<(String, Export)>,
+    /// What it imports and exports, as the embedder sees it.
+    pub ty: types::Component,
 }
 
 impl Plan {
@@ -231,6 +234,8 @@ pub struct Resource {
     /// The component instance that defines it; `None` if the host does.
     pub owner: Option<u32>,
     pub destructor: Option<CoreItem>,
+    /// What stands for it in the component's type: each instance has a type of its own.
+    pub ty: ResourceType,
 }
 
 /// An export of the component.

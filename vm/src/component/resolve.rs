@@ -52,7 +52,7 @@ impl Resolver<'_> {
         ty.map(|ty| self.value(ty)).transpose()
     }
 
-    fn value(&mut self, ty: &ComponentValType) -> Result<Type> {
+    pub fn value(&mut self, ty: &ComponentValType) -> Result<Type> {
         match ty {
             ComponentValType::Primitive(ty) => primitive(*ty).map(Type::new),
             ComponentValType::Type(id) => {

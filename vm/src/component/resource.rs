@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::state::State;
+use super::table::Resource;
 use crate::{AsContextMut, Error, ErrorKind, Result};
 
 /// The type of a resource: of the host, or of a component, each instance of which has its own.
@@ -79,6 +80,29 @@ impl ResourceAny {
     /// Creates a host resource, represented by a number that the host interprets.
     pub fn host(ty: &ResourceType, rep: u32) -> ResourceAny {
         ResourceAny::new(ty.clone(), rep, true, None)
+    }
+
+    /// Returns a host resource of a static type as one of any type.
+    ///
+    /// # Errors
+    /// There are none; the result has the shape of Wasmtime's.
+    pub fn try_from_resource<T: 'static>(
+        resource: Resource<T>,
+        _store: impl AsContextMut,
+    ) -> Result<ResourceAny> {
+        Ok(ResourceAny::new(ResourceType::host::<T>(), resource.rep(), resource.owned(), None))
+    }
+
+    /// Returns a host resource with its static type. An owned one is transferred: no clone can be used any more.
+    ///
+    /// # Errors
+    /// Returns an error if the resource has another type, is lent, or was dropped or transferred.
+    pub fn try_into_resource<T: 'static>(self, _store: impl AsContextMut) -> Result<Resource<T>> {
+        self.check(&ResourceType::host::<T>())?;
+        match self.0.is_owned {
+            true => self.take().map(Resource::new_own),
+            false => self.alive().map(|_| Resource::new_borrow(self.0.rep)),
+        }
     }
 
     pub(super) fn new(

@@ -3,6 +3,7 @@
 //! Values pass between Rust and a component's memory without an intermediate [`Val`]; bytes are copied at once. `Val`
 //! itself represents any type.
 
+mod borrowed;
 mod compound;
 pub mod custom;
 mod function;
@@ -48,7 +49,8 @@ impl Iterator for Flat<'_> {
 /// A Rust type that represents types of the component model: integers, floats, `bool`, `char`, `String`, `Vec`,
 /// `Option`, `Result`, tuples, [`Resource`](super::Resource), [`ResourceAny`](super::ResourceAny), the types that
 /// [`component_types!`](crate::component_types) defines, and [`Val`] for any type. `()` represents the absent payload
-/// of a `result` case.
+/// of a `result` case. `Box` and `Arc` represent what they hold, also `str` and slices; the host passes `&str`, `&[T]` and
+/// `&T` as well.
 ///
 /// With the feature `bindgen` it is derived, like [`Lift`] (components pass values to the host) and [`Lower`] (the host
 /// passes values to components), as for Wasmtime. A struct is a record, an enum is a variant or an enum; fields and cases
@@ -170,6 +172,27 @@ pub trait Lower: ComponentType {
             value.store(lower, element, at + index * element.size())?;
         }
         Ok((at, length as u32))
+    }
+
+    /// Lowers a list of values that stay the caller's.
+    ///
+    /// # Errors
+    /// Fails as [`Self::store`] does.
+    #[doc(hidden)]
+    fn slice<T: 'static>(
+        slice: &[Self],
+        lower: &mut Lowering<'_, '_, T>,
+        element: &Type,
+    ) -> Result<(u32, u32)>
+    where
+        Self: Clone,
+    {
+        let at = lower.reserve(element.align(), u64::from(element.size()) * slice.len() as u64)?;
+        for (index, value) in (0..).zip(slice) {
+            lower.count()?;
+            value.clone().store(lower, element, at + index * element.size())?;
+        }
+        Ok((at, slice.len() as u32))
     }
 
     /// Lowers the payload of a `result` case to core values.

@@ -2,11 +2,16 @@
 //!
 //! Source: *CanonicalABI.md*, "Alignment", "Element Size", "Flattening".
 
+mod items;
+
 use std::fmt;
 use std::sync::Arc;
 
 use super::names::Numbers;
 use crate::ValType;
+
+pub use super::resource::ResourceType;
+pub use items::{Component, ComponentExtern, ComponentFunc, ComponentInstance, ComponentItem, Module};
 
 /// Maximum number of flat parameters of a function; more are passed in memory.
 pub(super) const MAX_FLAT_PARAMS: usize = 16;

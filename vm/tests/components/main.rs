@@ -5,6 +5,7 @@ mod budgets;
 mod fused;
 mod host;
 mod hostile;
+mod interface;
 mod linking;
 mod real;
 mod resources;

@@ -43,7 +43,7 @@ fn pair(values: &mut Flat<'_>) -> [u32; 2] {
     [(); 2].map(|()| values.next().unwrap_or_default() as u32)
 }
 
-fn element(ty: &Type) -> Result<&Type> {
+pub fn element(ty: &Type) -> Result<&Type> {
     if let TypeKind::List(element) = ty.kind() { Ok(element) } else { Err(unfit(ty)) }
 }
 

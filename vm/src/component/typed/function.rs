@@ -65,7 +65,7 @@ impl<R: Lower + 'static> Results for (R,) {
 }
 
 /// Arguments of a call of a component's function: a tuple of values that the host passes.
-pub trait Args: Lower + 'static {
+pub trait Args: Lower {
     /// # Errors
     /// Fails if the component has no room for the arguments.
     #[doc(hidden)]
@@ -81,7 +81,7 @@ pub trait Args: Lower + 'static {
     }
 }
 
-impl<A: Lower + 'static> Args for A {}
+impl<A: Lower> Args for A {}
 
 /// Result of a component's function: `()` or `(R,)`.
 pub trait Returns: Sized + 'static {

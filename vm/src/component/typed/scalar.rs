@@ -110,6 +110,10 @@ impl Lower for u8 {
     fn list<T: 'static>(list: Vec<u8>, lower: &mut Lowering<'_, '_, T>, _: &Type) -> Result<(u32, u32)> {
         lower.byte_list(&list)
     }
+
+    fn slice<T: 'static>(slice: &[u8], lower: &mut Lowering<'_, '_, T>, _: &Type) -> Result<(u32, u32)> {
+        lower.byte_list(slice)
+    }
 }
 
 impl<R: 'static> ComponentType for Resource<R> {
