@@ -69,7 +69,7 @@ impl Bridge {
         &self,
         state: &Arc<State>,
         store: &mut StoreContextMut<'_, T>,
-        lifted: &Lifted,
+        (lifted, may_wait): (&Lifted, bool),
         passed: (
             impl FnOnce(&mut Lower<'_, '_, T>) -> Result<CoreValues>,
             impl FnOnce(&mut Lift<'_>, &[u64]) -> Result<R>,
@@ -78,7 +78,7 @@ impl Bridge {
     ) -> Result<R> {
         let before = self.top.load(Ordering::Relaxed);
         self.depth.fetch_add(1, Ordering::Relaxed);
-        let result = bridged(state, store, lifted, passed, lent);
+        let result = bridged(state, store, (lifted, may_wait), passed, lent);
         self.top.store(before, Ordering::Relaxed);
         if self.depth.fetch_sub(1, Ordering::Relaxed) == 1 {
             // The host drops no handles of what it borrowed.
@@ -91,7 +91,7 @@ impl Bridge {
 fn bridged<T: 'static, R>(
     state: &Arc<State>,
     store: &mut StoreContextMut<'_, T>,
-    Lifted { func, options, ty }: &Lifted,
+    (Lifted { func, options, ty }, may_wait): (&Lifted, bool),
     (args, result): (
         impl FnOnce(&mut Lower<'_, '_, T>) -> Result<CoreValues>,
         impl FnOnce(&mut Lift<'_>, &[u64]) -> Result<R>,
@@ -105,7 +105,7 @@ fn bridged<T: 'static, R>(
     let place = ty.result.as_ref().filter(is_in_memory);
     let place = place.map(|ty| lower.reserve(ty.align(), ty.size().into())).transpose()?;
     flat.extend(place.map(u64::from));
-    let returned = func.call_numeric(store, &flat)?;
+    let returned = func.call_numeric_in(store, &flat, may_wait)?;
     let place = place.map(u64::from);
     let flat = place.as_ref().map_or_else(|| returned.as_slice(), std::slice::from_ref);
     // A result contains no borrowed handles.

@@ -17,7 +17,7 @@ use crate::store::StoreContextMut;
 use crate::{Error, ErrorKind, Result};
 
 /// Calls a lifted function for the host. After a failure, no function of the callee's
-/// instance can be called any more.
+/// instance can be called any more. If it may wait, this call must be alone on its fiber.
 ///
 /// # Errors
 /// Fails if the arguments do not match the parameter types, the function traps, or its values violate the canonical
@@ -27,11 +27,12 @@ pub fn call<T: 'static>(
     store: &mut StoreContextMut<'_, T>,
     index: u32,
     args: &[Val],
+    may_wait: bool,
 ) -> Result<Option<Val>> {
     let lifted = state.lifted(store, index)?;
     check_args(&lifted.ty, args)?;
     let result = |lift: &mut Lift<'_>, flat: &[u64]| lift_result(&lifted.ty, lift, flat);
-    call_with(state, store, (lifted, None), |lower| lower_args(&lifted.ty, args, lower), result)
+    call_with(state, store, (lifted, may_wait), |lower| lower_args(&lifted.ty, args, lower), result)
 }
 
 /// Calls a function of another component of the file, through the host.
@@ -65,7 +66,8 @@ fn passed_on<T: 'static>(
         drop((args, taken));
         flat
     };
-    let bits = called(state, passed.store, lifted, lower, lent)?;
+    // Wasm code calls this, so it may wait if that may: nothing here must stay on its thread.
+    let bits = called(state, passed.store, (lifted, true), lower, lent)?;
     let result = |lift: &mut Lift<'_>, flat: &[u64]| lift_result(ty, lift, flat);
     let (result, taken) = lifted_result(state, passed.store, lifted, bits, result)?;
     // The caller has the result before the callee cleans up.
@@ -75,43 +77,46 @@ fn passed_on<T: 'static>(
     Ok(flat)
 }
 
-/// Calls a lifted function with custom lowering of the arguments and lifting of the result.
+/// Calls a lifted function for the host, as [`call`] does, with custom lowering of the arguments and lifting of the result.
+///
+/// What it has on the stack while the function runs can be sent to other threads: references to what threads share, and
+/// resources.
 ///
 /// # Errors
 /// Fails as [`call`] does.
 pub fn call_with<T: 'static, R>(
     state: &Arc<State>,
     store: &mut StoreContextMut<'_, T>,
-    (lifted, caller): (&Lifted, Option<u32>),
+    (lifted, may_wait): (&Lifted, bool),
     args: impl FnOnce(&mut Lower<'_, '_, T>) -> Result<CoreValues>,
     result: impl FnOnce(&mut Lift<'_>, &[u64]) -> Result<R>,
 ) -> Result<R> {
     let instance = lifted.options.instance;
     let mut lent = Vec::new();
     if let Some(bridge) = state.bridge_of(instance) {
-        let result = bridge.call(state, store, lifted, (args, result), &mut lent);
+        let result = bridge.call(state, store, (lifted, may_wait), (args, result), &mut lent);
         lent.iter().for_each(ResourceAny::give_back);
         return result;
     }
-    state.enter(&mut store.0.opaque, instance, caller)?;
-    let result = entered(state, store, lifted, (args, result), &mut lent);
+    state.enter(&mut store.0.opaque, instance, None)?;
+    let result = entered(state, store, (lifted, may_wait), (args, result), &mut lent);
     lent.iter().for_each(ResourceAny::give_back);
     let result = result?;
-    state.leave(&mut store.0.opaque, instance, caller);
+    state.leave(&mut store.0.opaque, instance, None);
     Ok(result)
 }
 
 fn entered<T: 'static, R>(
     state: &Arc<State>,
     store: &mut StoreContextMut<'_, T>,
-    lifted: &Lifted,
+    (lifted, may_wait): (&Lifted, bool),
     (args, result): (
         impl FnOnce(&mut Lower<'_, '_, T>) -> Result<CoreValues>,
         impl FnOnce(&mut Lift<'_>, &[u64]) -> Result<R>,
     ),
     lent: &mut Vec<ResourceAny>,
 ) -> Result<R> {
-    let bits = called(state, store, lifted, args, lent)?;
+    let bits = called(state, store, (lifted, may_wait), args, lent)?;
     let (result, _) = lifted_result(state, store, lifted, bits, result)?;
     clean_up(state, store, lifted, bits)?;
     Ok(result)
@@ -121,13 +126,13 @@ fn entered<T: 'static, R>(
 fn called<T: 'static>(
     state: &Arc<State>,
     store: &mut StoreContextMut<'_, T>,
-    Lifted { func, options, .. }: &Lifted,
+    (Lifted { func, options, .. }, may_wait): (&Lifted, bool),
     args: impl FnOnce(&mut Lower<'_, '_, T>) -> Result<CoreValues>,
     lent: &mut Vec<ResourceAny>,
 ) -> Result<Option<u64>> {
     let flat =
         state.staying(store, options.instance, |store| args(&mut Lower::new(store, options, state, lent)))?;
-    func.call_numeric(store, &flat)
+    func.call_numeric_in(store, &flat, may_wait)
 }
 
 /// Takes the result out of the callee; returns what its values take as well.

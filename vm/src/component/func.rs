@@ -9,6 +9,8 @@ use super::typed::{Args, Returns};
 use super::typed_func::TypedFunc;
 use super::types::FuncType;
 use super::val::Val;
+use crate::store::StoreContextMut;
+use crate::waiting::on_fiber;
 use crate::{AsContextMut, Error, ErrorKind, Result};
 
 /// An exported function of a component's instance.
@@ -43,12 +45,42 @@ impl Func {
     /// # Panics
     /// Panics if the function belongs to another store, or if a host function that it calls panics.
     pub fn call(&self, mut store: impl AsContextMut, params: &[Val], results: &mut [Val]) -> Result<()> {
+        self.call_in(&mut store.as_context_mut(), params, results, false)
+    }
+
+    /// Calls the function on its own stack, as a future in which async host functions
+    /// ([`LinkerInstance::func_wrap_async`](super::LinkerInstance::func_wrap_async)) may wait: see
+    /// [`wprof::TypedFunc::call_async`](crate::TypedFunc::call_async). The store has no other call meanwhile.
+    ///
+    /// # Errors
+    /// Fails as [`Func::call`] does, or if the system has no memory for a stack.
+    ///
+    /// # Panics
+    /// Panics as [`Func::call`] does, when it is polled.
+    pub fn call_async<'a, T: Send + 'static, S: Into<StoreContextMut<'a, T>>>(
+        &self,
+        store: S,
+        params: &'a [Val],
+        results: &'a mut [Val],
+    ) -> impl Future<Output = Result<()>> + Send + use<'a, T, S> {
+        let (func, store) = (self.clone(), store.into().0);
+        on_fiber(store, move |store| func.call_in(&mut StoreContextMut(store), params, results, true))
+    }
+
+    /// Calls the function. If it may wait, this call must be alone on its fiber.
+    fn call_in<T: 'static>(
+        &self,
+        store: &mut StoreContextMut<'_, T>,
+        params: &[Val],
+        results: &mut [Val],
+        may_wait: bool,
+    ) -> Result<()> {
         let wanted = usize::from(self.ty.result.is_some());
         if results.len() != wanted {
             let message = format!("expected room for {wanted} results, got {}", results.len());
             return Err(Error::new(ErrorKind::Type, message));
         }
-        let result = call(&self.state, &mut store.as_context_mut(), self.index, params)?;
+        let result = call(&self.state, store, self.index, params, may_wait)?;
         results.iter_mut().zip(result).for_each(|(to, result)| *to = result);
         Ok(())
     }

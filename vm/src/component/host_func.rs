@@ -16,7 +16,7 @@ use crate::{AsContextMut, Result};
 /// A call with its arguments; returns the core value of the result, if the result is a single core value.
 type Call<T> = dyn Fn(&mut Passed<'_, '_, T>) -> Result<Option<u64>> + Send + Sync;
 /// Checks that a function has the type with which it is imported.
-type Check = fn(&FuncType, &[ResourceType]) -> Result<()>;
+pub type Check = fn(&FuncType, &[ResourceType]) -> Result<()>;
 
 /// A host function. It is cheap to clone.
 pub struct HostFunc<T: 'static> {
@@ -58,6 +58,14 @@ impl<T: 'static> HostFunc<T> {
         HostFunc { call: Arc::new(call), check: typed::check::<P, R> }
     }
 
+    /// Creates a host function, with the check of its type.
+    pub fn new(
+        call: impl Fn(&mut Passed<'_, '_, T>) -> Result<Option<u64>> + Send + Sync + 'static,
+        check: Check,
+    ) -> HostFunc<T> {
+        HostFunc { call: Arc::new(call), check }
+    }
+
     /// # Errors
     /// Returns an error if the function has another type.
     pub fn check(&self, ty: &FuncType, resources: &[ResourceType]) -> Result<()> {
@@ -94,6 +102,11 @@ impl<'a, 's, T: 'static> Passed<'a, 's, T> {
     /// Returns the instance that calls.
     pub fn caller(&self) -> u32 {
         self.options.instance
+    }
+
+    /// Reports whether the function has a result.
+    pub fn has_result(&self) -> bool {
+        self.ty.result.is_some()
     }
 
     /// Returns the arguments.

@@ -16,6 +16,7 @@ use super::resource::ResourceType;
 use super::state::State;
 use super::trampoline::{Callee, OWN, lowered, resource_drop, resource_new, resource_rep};
 use crate::store::StoreContextMut;
+use crate::waiting::on_fiber;
 use crate::{AsContextMut, Error, ErrorKind, Func, Module, Result, ValType};
 
 /// The destructor that runs when an owned host resource is dropped.
@@ -68,16 +69,39 @@ impl<T: 'static> InstancePre<T> {
     /// # Panics
     /// Panics if the store belongs to another engine.
     pub fn instantiate(&self, mut store: impl AsContextMut<Data = T>) -> Result<Instance> {
+        self.instantiate_in(&mut store.as_context_mut(), false)
+    }
+
+    /// Creates an instance as a future, in which start functions may wait: see
+    /// [`Func::call_async`](super::Func::call_async).
+    ///
+    /// # Errors
+    /// Fails as [`InstancePre::instantiate`] does, or if the system has no memory for a stack.
+    ///
+    /// # Panics
+    /// Panics as [`InstancePre::instantiate`] does, when it is polled.
+    pub fn instantiate_async<'a, S: Into<StoreContextMut<'a, T>>>(
+        &self,
+        store: S,
+    ) -> impl Future<Output = Result<Instance>> + Send + use<'a, T, S>
+    where
+        T: Send,
+    {
+        let (pre, store) = (self.clone(), store.into().0);
+        on_fiber(store, move |store| pre.instantiate_in(&mut StoreContextMut(store), true))
+    }
+
+    /// Creates an instance. If it may wait, this call must be alone on its fiber.
+    fn instantiate_in(&self, store: &mut StoreContextMut<'_, T>, may_wait: bool) -> Result<Instance> {
         let plan = self.component.plan();
         let modules = (0..).zip(&*self.given).filter_map(|(number, given)| match given {
             Given::Module(module) => Some((number, module.clone())),
             _ => None,
         });
-        let mut store = store.as_context_mut();
         let state = State::new(&mut store.0.opaque, &self.component, self.resources(), modules.collect());
-        self.place_destructors(&mut store, &state);
+        self.place_destructors(store, &state);
         for step in &plan.steps {
-            self.carry_out(&mut store, &state, step)?;
+            self.carry_out(store, &state, step, may_wait)?;
         }
         Ok(Instance(state))
     }
@@ -114,18 +138,24 @@ impl<T: 'static> InstancePre<T> {
         }
     }
 
-    fn carry_out(&self, store: &mut StoreContextMut<'_, T>, state: &Arc<State>, step: &Step) -> Result<()> {
+    fn carry_out(
+        &self,
+        store: &mut StoreContextMut<'_, T>,
+        state: &Arc<State>,
+        step: &Step,
+        may_wait: bool,
+    ) -> Result<()> {
         let plan = state.component.plan();
         match step {
             Step::Instantiate { module, imports } => {
                 let imports =
                     imports.iter().map(|item| state.find(store, item)).collect::<Result<Vec<_>>>()?;
                 let module = &plan.modules[*module as usize];
-                state.add_core_instance(crate::Instance::new(store, module, &imports)?);
+                state.add_core_instance(crate::Instance::new_in(store.0, module, &imports, may_wait)?);
             }
             Step::InstantiateImported { import, items } => {
                 let items = items.iter().map(|item| state.find(store, item)).collect::<Result<Vec<_>>>()?;
-                let instance = modules::instantiate(store, state, *import, &items)?;
+                let instance = modules::instantiate(store, state, (*import, &items), may_wait)?;
                 state.add_core_instance(instance);
             }
             Step::Bridge => state.set_bridge(Bridge::new(store)?),

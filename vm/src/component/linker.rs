@@ -9,6 +9,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
+use super::awaited;
 use super::component::Component;
 use super::host_func::HostFunc;
 use super::instance::Instance;
@@ -86,6 +87,26 @@ impl<T: 'static> Linker<T> {
     /// Panics if the component belongs to another engine than the store.
     pub fn instantiate(&self, store: impl AsContextMut<Data = T>, component: &Component) -> Result<Instance> {
         self.instantiate_pre(component)?.instantiate(store)
+    }
+
+    /// Instantiates a component as a future, in which start functions may wait: see
+    /// [`Func::call_async`](super::Func::call_async).
+    ///
+    /// # Errors
+    /// Fails as [`Linker::instantiate`] does, or if the system has no memory for a stack.
+    ///
+    /// # Panics
+    /// Panics as [`Linker::instantiate`] does, when it is polled.
+    pub fn instantiate_async<'a, S: Into<StoreContextMut<'a, T>>>(
+        &self,
+        store: S,
+        component: &Component,
+    ) -> impl Future<Output = Result<Instance>> + Send + use<'a, T, S>
+    where
+        T: Send,
+    {
+        let (pre, store) = (self.instantiate_pre(component), store.into());
+        async move { pre?.instantiate_async(store).await }
     }
 
     /// Finds the imports of a component by name and checks their types once, for many instantiations. Later definitions do
@@ -193,6 +214,43 @@ impl<'a, T: 'static> LinkerInstance<'a, T> {
         func: impl Fn(StoreContextMut<'_, T>, P) -> Result<R> + Send + Sync + 'static,
     ) -> Result<()> {
         self.insert(name, Definition::Func(HostFunc::typed(func)))
+    }
+
+    /// Defines an async function of any type, as [`LinkerInstance::func_wrap_async`] does, from a closure that takes
+    /// arguments and must store the result, if there is one.
+    ///
+    /// # Errors
+    /// Fails if the name is taken.
+    pub fn func_new_async(
+        &mut self,
+        name: &str,
+        func: impl for<'f> Fn(
+            StoreContextMut<'f, T>,
+            &'f [Val],
+            &'f mut [Val],
+        ) -> Box<dyn Future<Output = Result<()>> + Send + 'f>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Result<()> {
+        self.insert(name, Definition::Func(awaited::dynamic(Box::new(func))))
+    }
+
+    /// Defines an async function with a static type, from a closure that returns a boxed future. Only components in a call
+    /// that is awaited ([`Func::call_async`](super::Func::call_async)) may call it, without a synchronous call in between;
+    /// any other call is an error. For the component it is a function like others: it waits until the future is ready.
+    ///
+    /// # Errors
+    /// Fails if the name is taken.
+    pub fn func_wrap_async<P: Params + Send, R: Results>(
+        &mut self,
+        name: &str,
+        func: impl for<'f> Fn(StoreContextMut<'f, T>, P) -> Box<dyn Future<Output = Result<R>> + Send + 'f>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Result<()> {
+        self.insert(name, Definition::Func(awaited::typed(Box::new(func))))
     }
 
     /// Defines a host resource. The closure takes a resource's representation number when a component drops it.

@@ -45,6 +45,7 @@
 //! ```
 
 mod artifact;
+mod awaited;
 mod bridge;
 mod call;
 #[allow(clippy::module_inception, reason = "it is named after the file format")]

@@ -6,6 +6,8 @@ use std::marker::PhantomData;
 use super::call::call_with;
 use super::func::Func;
 use super::typed::{Args, Returns, check_call};
+use crate::store::StoreContextMut;
+use crate::waiting::on_fiber;
 use crate::{AsContextMut, Error, ErrorKind, Result};
 
 /// An exported function of a component's instance with a static type: `A` is the tuple of its arguments, `R` is `()` or
@@ -64,10 +66,35 @@ impl<A: Args, R: Returns> TypedFunc<A, R> {
     /// # Panics
     /// Panics if the function belongs to another store, or if a host function that it calls panics.
     pub fn call(&self, mut store: impl AsContextMut, args: A) -> Result<R> {
-        let (store, state) = (&mut store.as_context_mut(), &self.func.state);
+        self.call_in(&mut store.as_context_mut(), args, false)
+    }
+
+    /// Calls the function on its own stack, as a future: see [`Func::call_async`].
+    ///
+    /// # Errors
+    /// Fails as [`TypedFunc::call`] does, or if the system has no memory for a stack.
+    ///
+    /// # Panics
+    /// Panics as [`TypedFunc::call`] does, when it is polled.
+    pub fn call_async<'a, T: Send + 'static, S: Into<StoreContextMut<'a, T>>>(
+        &self,
+        store: S,
+        args: A,
+    ) -> impl Future<Output = Result<R>> + Send + use<'a, T, S, A, R>
+    where
+        A: Send + 'a,
+        R: Send,
+    {
+        let (func, store) = (self.clone(), store.into().0);
+        on_fiber(store, move |store| func.call_in(&mut StoreContextMut(store), args, true))
+    }
+
+    /// Calls the function. If it may wait, this call must be alone on its fiber.
+    fn call_in<T: 'static>(&self, store: &mut StoreContextMut<'_, T>, args: A, may_wait: bool) -> Result<R> {
+        let state = &self.func.state;
         let lifted = state.lifted(store, self.func.index)?;
         let ty = &*lifted.ty;
-        let callee = (lifted, None);
+        let callee = (lifted, may_wait);
         call_with(state, store, callee, |lower| args.lower(lower, ty), |lift, flat| R::lift(lift, ty, flat))
     }
 }

@@ -219,14 +219,35 @@ impl Func {
         store: &mut StoreContextMut<'_, T>,
         args: &[u64],
     ) -> Result<Option<u64>> {
+        self.call_numeric_in(store, args, false)
+    }
+
+    /// Calls a function as [`Func::call_numeric`] does. If it may wait, this call must be alone on its fiber, or in one
+    /// that is, but for frames that hold only what can be sent to other threads.
+    ///
+    /// # Panics
+    /// Panics as [`Func::call_numeric`] does.
+    pub(crate) fn call_numeric_in<T: 'static>(
+        &self,
+        store: &mut StoreContextMut<'_, T>,
+        args: &[u64],
+        may_wait: bool,
+    ) -> Result<Option<u64>> {
         let numbers = store.0.opaque.items.func_type(self.0).numbers();
         let (params, has_result) = numbers.expect("a function of numbers");
         assert!(params == args.len(), "a function with so many numbers");
         store.0.opaque.collect_if_due();
         let mut values: Values = args.iter().map(|bits| VmValue::from_u64(*bits)).collect();
         values.resize(params.max(usize::from(has_result)), VmValue::default());
-        // SAFETY: the type was checked, and there is room for all results.
-        unsafe { enter::call(store.0, self.0, &mut values).map_err(error)? };
+        // SAFETY: the type was checked, and there is room for all results. A caller that allows waiting vouches for the
+        // rest of the stack.
+        unsafe {
+            let called = match may_wait {
+                true => enter::call_or_wait(store.0, self.0, &mut values),
+                false => enter::call(store.0, self.0, &mut values),
+            };
+            called.map_err(error)?;
+        }
         Ok(has_result.then(|| values[0].u64()))
     }
 

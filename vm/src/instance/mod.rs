@@ -53,10 +53,19 @@ impl Instance {
     /// # Panics
     /// Panics if the module belongs to another engine than the store, or an import to another store.
     pub fn new(mut store: impl AsContextMut, module: &Module, imports: &[Extern]) -> Result<Instance> {
-        let context = store.as_context_mut();
-        check_engine(&context, module);
-        let imports = imports::check(&context.0.opaque, module, imports)?;
-        Instance::with_imports(context.0, module, imports, false)
+        Instance::new_in(store.as_context_mut().0, module, imports, false)
+    }
+
+    /// Instantiates `module`. If it may wait, this call must be alone on its fiber.
+    pub(crate) fn new_in<T: 'static>(
+        store: &mut StoreInner<T>,
+        module: &Module,
+        imports: &[Extern],
+        may_wait: bool,
+    ) -> Result<Instance> {
+        check_engine(&StoreContextMut(store), module);
+        let imports = imports::check(&store.opaque, module, imports)?;
+        Instance::with_imports(store, module, imports, may_wait)
     }
 
     /// Instantiates `module` as a future, in which the start function may wait: see [`TypedFunc::call_async`].
@@ -71,11 +80,7 @@ impl Instance {
         module: &'a Module,
         imports: &'a [Extern],
     ) -> impl Future<Output = Result<Instance>> + Send + use<'a, T, S> {
-        on_fiber(store.into().0, move |store| {
-            check_engine(&StoreContextMut(store), module);
-            let imports = imports::check(&store.opaque, module, imports)?;
-            Instance::with_imports(store, module, imports, true)
-        })
+        on_fiber(store.into().0, move |store| Instance::new_in(store, module, imports, true))
     }
 
     /// Instantiates `module` with checked imports. If it may wait, this call must be alone on its fiber.

@@ -1,6 +1,7 @@
 //! Components: values, linking, resources, typed calls, hostile components.
 
 mod artifacts;
+mod async_calls;
 mod budgets;
 mod fused;
 mod host;
