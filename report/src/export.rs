@@ -238,10 +238,7 @@ impl Export {
 
     /// Describes the program, when it first ran, and the size of the sample if the metric was counted in bursts only.
     fn about(&self, metric: &Metric) -> String {
-        // Events are counted in all of the run.
-        let is_event = self.profile.events.iter().any(|event| event.name == metric.name);
-        let rate = self.profile.sampled().filter(|_| metric.unit == Unit::Count && !is_event);
-        format!("{}{}", self.about_run(), sample::mark(rate))
+        format!("{}{}", self.about_run(), sample::mark(metric.sampled))
     }
 
     /// Describes the program, and when it first ran.

@@ -68,7 +68,7 @@ fn a_module_without_names_reads_well() {
     assert!(cct.contains("wasm-function[0]"), "{cct}");
     let annotated = wprof(&["annotate", &profile, "0"]).succeeded();
     assert!(annotated.starts_with("wasm-function[0]\n"), "{annotated}");
-    let folded = wprof(&["export", "--to", "folded", &profile]).succeeded();
+    let folded = wprof(&["export", "--to", "folded", "--weight", "calls", &profile]).succeeded();
     assert_eq!(folded, "count 1\ncount;wasm-function[0] 10\n");
 }
 

@@ -225,7 +225,7 @@ console.log(names.has('parse_value'), profile.location.every((found) => found.li
     let Some(output) = foreign(&mut node) else { return };
     let (said, profile) = (accepted(output), json(&profile));
     let calls = calls_in_contexts(&profile);
-    assert_eq!(said, format!("calls {calls}\ninstructions {}\ntrue true\n", profile["ops"]));
+    assert_eq!(said, format!("instructions {}\ncalls {calls}\ntrue true\n", profile["ops"]));
 }
 
 /// What others say that files must look like.

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 use self::time::FunctionTime;
+use super::samples::percent;
 use super::{CodeMap, Frame, SourceLine, TOOL, executions};
 use crate::{CallEdge, CallTarget, Callee, ContextTree, FigureKind, FunctionProfile, Profile};
 
@@ -27,8 +28,7 @@ pub fn write_callgrind(profile: &Profile, code: &CodeMap, mut out: impl Write) -
     let command = profile.runs.first().map_or(String::new(), |run| run.args.join(" "));
     writeln!(out, "# callgrind format\nversion: 1\ncreator: {TOOL}\ncmd: {}", line(&command))?;
     if let Some(rate) = profile.sampled() {
-        let percent = 100.0 * rate.as_f64();
-        writeln!(out, "desc: Sample: instructions and calls are those of {percent:.3}% of the run")?;
+        writeln!(out, "desc: Sample: instructions and calls are those of {} of the run", percent(rate))?;
     }
     let time = profile.time.as_ref().filter(|time| time.total().samples > 0);
     let costs = Costs { has_time: time.is_some() };

@@ -3,6 +3,7 @@
 //!
 //! Source: the Trace Event Format, phases `X`, `C` and `M`. For a metric other than time, the axis does not show
 //! time: a microsecond stands for one unit of the metric, and events are in the order of the tree, not of the run.
+//! A process of sampled counts has a label that says so.
 //! Only the timeline's process has real time: when the compiler worked, with one or more threads per code tier, and
 //! when bursts ran.
 
@@ -33,6 +34,8 @@ struct Origin {
 enum Event<'a> {
     #[serde(rename = "M")]
     Name { name: &'static str, pid: usize, tid: u32, args: NameArgs<'a> },
+    #[serde(rename = "M")]
+    Labels { name: &'static str, pid: usize, tid: u32, args: LabelArgs },
     #[serde(rename = "X")]
     Stack { name: &'a str, pid: usize, tid: u32, ts: Amount, dur: Amount },
     #[serde(rename = "X")]
@@ -44,6 +47,11 @@ enum Event<'a> {
 #[derive(Serialize)]
 struct NameArgs<'a> {
     name: &'a str,
+}
+
+#[derive(Serialize)]
+struct LabelArgs {
+    labels: String,
 }
 
 #[derive(Default, Serialize)]
@@ -89,6 +97,8 @@ fn process<'a>(
     pid: usize,
 ) -> Vec<Event<'a>> {
     let mut events = vec![name("process_name", pid, 1, &metric.name)];
+    let label = |labels| Event::Labels { name: "process_labels", pid, tid: 1, args: LabelArgs { labels } };
+    events.extend(metric.sample().map(label));
     for (tid, part) in (1..).zip(parts) {
         events.extend(part.thread.iter().map(|thread| name("thread_name", pid, tid, thread)));
         let event = |span: Span| Event::Stack {

@@ -2,7 +2,7 @@
 //!
 //! Source: "Chrome DevTools Protocol", `Profiler.Profile`. A stack is a node, which names its children; each has one
 //! sample, preceded by a time delta equal to its weight. Times below a microsecond are lost; a count is
-//! shown as a microsecond.
+//! shown as a microsecond. The metric, and the size of its sample if it is one, are in `$wprof`.
 
 use std::io::{self, Write};
 
@@ -18,6 +18,16 @@ struct File<'a> {
     end_time: u64,
     samples: Vec<u64>,
     time_deltas: Vec<u64>,
+    #[serde(rename = "$wprof")]
+    about: About<'a>,
+}
+
+/// What the format has no place for. Readers skip what begins with a dollar, where editors put what they add.
+#[derive(Serialize)]
+struct About<'a> {
+    metric: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sample: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -67,7 +77,8 @@ pub fn write_cpuprofile(samples: &Samples, metric: &Metric, out: impl Write) -> 
         .map(|(stack, id)| (id, weight(stack.weight)))
         .unzip();
     let end_time = time_deltas.iter().fold(0, |sum: u64, delta| sum.saturating_add(*delta));
-    Ok(serde_json::to_writer(out, &File { nodes, start_time: 0, end_time, samples, time_deltas })?)
+    let about = About { metric: &metric.name, sample: metric.sample() };
+    Ok(serde_json::to_writer(out, &File { nodes, start_time: 0, end_time, samples, time_deltas, about })?)
 }
 
 fn node(id: u64, frame: &Frame, hit_count: u64) -> Node<'_> {

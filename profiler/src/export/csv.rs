@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 4180, with line feeds. The table loses blocks, edges, paths and contexts. Host functions have no
 //! instructions. Sampled time comes first: that of the function itself, the ends of its 95% interval, the number of
-//! samples, and the time with callees; its columns are empty if none was sampled. If calls and instructions are of a
+//! samples, and the time with callees; its columns are empty if none was sampled. If instructions and calls are of a
 //! sample, which is not scaled up, a last column has the share of the run that was counted.
 
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ pub fn write_csv(profile: &Profile, code: &CodeMap, mut out: impl Write) -> io::
     writeln!(
         out,
         "index,function,time_ns,time_least_ns,time_most_ns,samples,time_with_callees_ns,\
-         calls,instructions,blocks,blocks_run,start,end,file,line{title}"
+         instructions,calls,blocks,blocks_run,start,end,file,line{title}"
     )?;
     for function in &profile.functions {
         write_function(function, code, &times.take(&Key::Function(function.index)), &mut out)?;
@@ -34,7 +34,7 @@ pub fn write_csv(profile: &Profile, code: &CodeMap, mut out: impl Write) -> io::
         let time = times.take(&Key::Host(&host.module, &host.name));
         // Calls to the host are always counted.
         let share = if is_sampled { ",1" } else { "" };
-        writeln!(out, ",{},{time},{},,,,,,,{share}", quoted(&Frame::of_host(host).name), host.count)?;
+        writeln!(out, ",{},{time},,{},,,,,,{share}", quoted(&Frame::of_host(host).name), host.count)?;
     }
     for routine in times.left.iter().flatten() {
         let index = match routine.callee {
@@ -116,8 +116,8 @@ fn write_function(
         out,
         "{index},{},{time},{},{},{},{ran},{},{},{},{line}",
         quoted(&function_name(*index, name.as_deref())),
-        function.calls(),
         function.ops(),
+        function.calls(),
         blocks.len(),
         range.start,
         range.end,

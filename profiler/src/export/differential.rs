@@ -38,7 +38,7 @@ impl Differential {
                 weights[caller as usize] += weights[index];
             }
         }
-        let metric = Metric { name: after.1.name.clone(), unit: after.1.unit, nodes: tree.nodes };
+        let metric = Metric { nodes: tree.nodes, ..after.1.emptied() };
         Self {
             samples: Samples { frames: tree.frames, metrics: vec![metric], threads: Vec::new() },
             before: weights,
@@ -82,7 +82,7 @@ impl Tree {
 
     fn node(&mut self, caller: Option<u32>, frame: u32) -> u32 {
         *self.known.entry((caller, frame)).or_insert_with(|| {
-            self.nodes.push(StackNode { caller, frame, weight: 0, is_inlined: false });
+            self.nodes.push(StackNode { caller, frame, weight: 0, samples: 0, is_inlined: false });
             self.nodes.len() as u32 - 1
         })
     }

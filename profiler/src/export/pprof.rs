@@ -1,6 +1,7 @@
-//! pprof's format: a gzipped protocol buffers message, with one sample type per metric.
+//! pprof's format: a gzipped protocol buffers message, with one sample type per metric, and one for the samples of time.
 //!
-//! Source: `proto/profile.proto` of pprof. A stack is a sample, whose values are 0 except its metric's; where stacks have threads, it has the label `thread`. A location is a
+//! Source: `proto/profile.proto` of pprof. A stack is a sample, whose values are 0 except its metric's and the number of samples of time; where stacks have threads, it has the label `thread`. Comments
+//! name the metrics that are samples. A location is a
 //! place in a function's code: its line, after the lines of functions that are inlined there. The format loses the
 //! addresses of code, which pprof would look up in native binaries. Its weights are signed: larger ones than 2^63 - 1
 //! are clamped.
@@ -11,7 +12,7 @@ use std::io::{self, Write};
 use super::gzip::gzip;
 use super::protobuf::Message;
 use super::samples::Part;
-use super::{Frame, Metric, Samples};
+use super::{Frame, Metric, Samples, Unit};
 use crate::Profile;
 
 /// Field numbers of `message Profile`.
@@ -37,6 +38,7 @@ pub fn write_pprof(samples: &Samples, profile: &Profile, mut out: impl Write) ->
     file.add_metrics(samples);
     file.add_locations(&samples.frames);
     file.add_runs(profile);
+    file.add_comments(samples, profile);
     out.write_all(&gzip(file.finish().as_bytes()))
 }
 
@@ -72,6 +74,11 @@ fn usual_name(name: &str) -> &str {
     }
 }
 
+/// Reports whether a timer has sampled the weights, so that the number of samples says how well they are known.
+fn is_timed(metric: &Metric) -> bool {
+    metric.unit == Unit::Nanoseconds
+}
+
 #[derive(Default)]
 struct File {
     message: Message,
@@ -84,15 +91,17 @@ struct File {
 
 impl File {
     fn add_metrics(&mut self, samples: &Samples) {
-        for (position, metric) in samples.metrics.iter().enumerate() {
-            let (kind, unit) =
-                (self.strings.number(usual_name(&metric.name)), self.strings.number(metric.unit.name()));
-            let mut value_type = Message::new();
-            value_type.number(1, kind).number(2, unit);
-            self.message.message(field::SAMPLE_TYPE, &value_type);
-            for part in samples.parts(metric) {
-                self.add_part(&part, (position, samples.metrics.len()));
+        let values: usize = samples.metrics.iter().map(|metric| 1 + usize::from(is_timed(metric))).sum();
+        let mut position = 0;
+        for metric in &samples.metrics {
+            self.add_type(usual_name(&metric.name), metric.unit.name());
+            if is_timed(metric) {
+                self.add_type("samples", "count");
             }
+            for part in samples.parts(metric) {
+                self.add_part(&part, (position, values));
+            }
+            position += 1 + usize::from(is_timed(metric));
         }
         if let Some(first) = samples.metrics.first() {
             let kind = self.strings.number(usual_name(&first.name));
@@ -100,8 +109,16 @@ impl File {
         }
     }
 
-    /// Adds the stacks of one thread, or of all, with weights of the metric at this position among so many.
-    fn add_part(&mut self, part: &Part, (position, metrics): (usize, usize)) {
+    fn add_type(&mut self, kind: &str, unit: &str) {
+        let (kind, unit) = (self.strings.number(kind), self.strings.number(unit));
+        let mut value_type = Message::new();
+        value_type.number(1, kind).number(2, unit);
+        self.message.message(field::SAMPLE_TYPE, &value_type);
+    }
+
+    /// Adds the stacks of one thread, or of all, with their weights at this position among so many values, and numbers of samples
+    /// behind these.
+    fn add_part(&mut self, part: &Part, (position, values): (usize, usize)) {
         let label = part.thread.as_ref().map(|thread| {
             let (key, text) = (self.strings.number("thread"), self.strings.number(thread));
             let mut label = Message::new();
@@ -109,11 +126,14 @@ impl File {
             label
         });
         for (node, found) in part.metric.weighted() {
-            let weight = found.weight.min(i64::MAX as u64);
-            let value = |at: usize| if at == position { weight } else { 0 };
+            let mut of_stack = vec![0; values];
+            of_stack[position] = found.weight.min(i64::MAX as u64);
+            if is_timed(&part.metric) {
+                of_stack[position + 1] = found.samples;
+            }
             let mut sample = Message::new();
             sample.numbers(1, self.stack(&part.metric, node));
-            sample.numbers(2, (0..metrics).map(value));
+            sample.numbers(2, of_stack);
             if let Some(label) = &label {
                 sample.message(3, label);
             }
@@ -178,8 +198,15 @@ impl File {
         let durations = profile.runs.iter().filter_map(|run| run.wall_ns);
         self.message.number(field::TIME_NANOS, started.saturating_mul(1_000_000_000));
         self.message.number(field::DURATION_NANOS, durations.fold(0, u64::saturating_add));
-        let comment = self.strings.number(&profile.program);
-        self.message.numbers(field::COMMENT, [comment]);
+    }
+
+    /// Adds the program, and the metrics that are samples.
+    fn add_comments(&mut self, samples: &Samples, profile: &Profile) {
+        let note = |metric: &Metric| Some(format!("{}: {}, not scaled up", metric.name, metric.sample()?));
+        let notes = samples.metrics.iter().filter_map(note);
+        let comments = std::iter::once(profile.program.clone()).chain(notes);
+        let numbers: Vec<u64> = comments.map(|comment| self.strings.number(&comment)).collect();
+        self.message.numbers(field::COMMENT, numbers);
     }
 
     fn finish(mut self) -> Message {

@@ -1,6 +1,6 @@
 //! Weights by stack, one tree of stacks per metric.
 //!
-//! Input: a profile. Output: its metrics, those known by calling context first.
+//! Input: a profile. Output: its metrics: time, instructions, calls, then others.
 //! Invariant: the weights of a metric add up to the profile's total; nodes come after their callers. Metrics known only
 //! by function have stacks of one frame, and metrics known only for the program have one stack: weights are never
 //! distributed among contexts by guess.
@@ -8,10 +8,13 @@
 //! | metric | stacks | there if the profile has |
 //! |---|---|---|
 //! | time | sampled stacks, with source functions that are inlined | sampled time |
-//! | calls | contexts, with what is inlined, or functions | contexts, or functions |
-//! | what is measured in contexts | contexts | these |
 //! | instructions | contexts, or functions | paths in contexts, or functions |
+//! | calls | contexts, with what is inlined, or functions and host functions | contexts, or functions |
+//! | host-calls | host functions | calls that are a sample, and calls to the host that are counted in all of the run |
+//! | what is measured in contexts | contexts | these |
 //! | a kind of event | the program | totals of events |
+//!
+//! Samples are not scaled up, so no metric has both sampled and exact counts; a sampled one says its share of the run.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -19,7 +22,8 @@ use serde::Serialize;
 
 use super::{CodeMap, Frame, executions};
 use crate::{
-    ALLOCATION_COLUMNS, BYTES_OF, Callee, ContextTree, FunctionProfile, INSTRUCTIONS, Profile, TimeProfile,
+    ALLOCATION_COLUMNS, BYTES_OF, Callee, ContextTree, FunctionProfile, HostCalls, INSTRUCTIONS, Profile,
+    Rate, TimeProfile,
 };
 
 /// The frames of all stacks, and the metrics.
@@ -40,6 +44,8 @@ pub struct Metric {
     pub name: String,
     /// Its unit.
     pub unit: Unit,
+    /// The share of the run that was counted, if the weights are those of a sample, which is not scaled up.
+    pub sampled: Option<Rate>,
     /// The tree of stacks, each node after its caller.
     pub nodes: Vec<StackNode>,
 }
@@ -85,6 +91,13 @@ impl Unit {
     }
 }
 
+/// Formats a share as a percentage; a small one has two digits.
+pub(super) fn percent(rate: Rate) -> String {
+    let percent = 100.0 * rate.as_f64();
+    let digits = if percent > 0.0 { (1.0 - percent.log10().floor()).clamp(3.0, 9.0) as usize } else { 3 };
+    format!("{percent:.digits$}%")
+}
+
 /// A stack: a frame and the stack that called it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackNode {
@@ -94,6 +107,8 @@ pub struct StackNode {
     pub frame: u32,
     /// Weight of exactly this stack, without longer ones.
     pub weight: u64,
+    /// The number of times that a timer found exactly this stack; 0 where weights are counted.
+    pub samples: u64,
     /// Whether the frame is inlined into the one that called it.
     pub is_inlined: bool,
 }
@@ -102,6 +117,22 @@ impl Metric {
     /// Returns the sum of all weights; saturates.
     pub fn total(&self) -> u64 {
         self.nodes.iter().map(|node| node.weight).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the size of the sample, in words, if the weights are those of one.
+    pub(super) fn sample(&self) -> Option<String> {
+        self.sampled.map(|rate| format!("a sample of {} of the run", percent(rate)))
+    }
+
+    /// Returns the metric's name, with the size of the sample if it is one.
+    pub(super) fn title(&self) -> String {
+        let sample = self.sample().map_or_else(String::new, |sample| format!(" ({sample})"));
+        format!("{}{sample}", self.name)
+    }
+
+    /// Returns the metric without stacks.
+    pub(super) fn emptied(&self) -> Self {
+        Self { name: self.name.clone(), unit: self.unit, sampled: self.sampled, nodes: Vec::new() }
     }
 
     /// Returns the frames of a stack, outermost first.
@@ -120,7 +151,7 @@ impl Metric {
     /// Divides the metric by threads, whose frames stacks then lack; what no thread is known of comes first. Without
     /// threads that is all there is.
     pub(super) fn by_thread(&self, threads: &[u32]) -> Vec<(Option<u32>, Self)> {
-        let empty = || Self { name: self.name.clone(), unit: self.unit, nodes: Vec::new() };
+        let empty = || self.emptied();
         let mut parts: Vec<(Option<u32>, Self)> = vec![(None, empty())];
         // By node: its part, and its number there, if it is not a thread.
         let mut found: Vec<(usize, Option<u32>)> = Vec::with_capacity(self.nodes.len());
@@ -173,19 +204,15 @@ impl Samples {
             samples.add_time(time);
         }
         let instructions = profile.instructions_in_contexts();
-        let are_flat = instructions.is_none();
-        if let Some(tree) = &profile.contexts {
-            samples.add_contexts(tree, instructions);
+        if instructions.is_none() && !profile.functions.is_empty() {
+            samples.add_instructions();
         }
-        if !profile.functions.is_empty() {
-            if are_flat {
-                samples.add_instructions();
-            }
-            if profile.contexts.is_none() {
-                samples.add_flat("calls", FunctionProfile::calls);
-                samples.add_host_calls();
-            }
+        match &profile.contexts {
+            Some(tree) => samples.add_contexts(tree, instructions),
+            None if profile.functions.is_empty() => {}
+            None => samples.add_flat("calls", FunctionProfile::calls),
         }
+        samples.add_host_calls();
         samples.add_events();
         samples.finish()
     }
@@ -196,8 +223,8 @@ impl Samples {
         let part = |(thread, metric): (Option<u32>, Metric)| {
             let thread = thread.map(|frame| self.frames[frame as usize].name.clone());
             let title = match &thread {
-                Some(thread) => format!("{}, {thread}", metric.name),
-                None => metric.name.clone(),
+                Some(thread) => format!("{}, {thread}", metric.title()),
+                None => metric.title(),
             };
             Part { title, thread, metric }
         };
@@ -256,11 +283,11 @@ impl Builder<'_> {
         *self.frames.entry(frame).or_insert(next)
     }
 
-    fn add(&mut self, name: &str, nodes: Vec<StackNode>) {
+    fn add(&mut self, name: &str, sampled: Option<Rate>, nodes: Vec<StackNode>) {
         let is_memory =
             name.ends_with("-bytes") && ALLOCATION_COLUMNS.contains(&name) || name.starts_with(BYTES_OF);
         let unit = if is_memory { Unit::Bytes } else { Unit::Count };
-        self.metrics.push(Metric { name: name.to_owned(), unit, nodes });
+        self.metrics.push(Metric { name: name.to_owned(), unit, sampled, nodes });
     }
 
     /// Adds sampled stacks. Direct recursion is one frame; a place in a function is followed by the source functions
@@ -273,7 +300,7 @@ impl Builder<'_> {
         for (at, sampled) in time.nodes.iter().enumerate() {
             let mut called = |caller: Option<u32>, frame: u32, is_inlined: bool| {
                 *known.entry((caller, frame, is_inlined)).or_insert_with(|| {
-                    nodes.push(StackNode { caller, frame, weight: 0, is_inlined });
+                    nodes.push(StackNode { caller, frame, weight: 0, samples: 0, is_inlined });
                     nodes.len() as u32 - 1
                 })
             };
@@ -296,10 +323,13 @@ impl Builder<'_> {
             let innermost =
                 inlined.fold(outer, |outer, frame| called(Some(outer), self.number(frame.clone()), true));
             stacks.push((outer, innermost));
-            let weight = &mut nodes[innermost as usize].weight;
-            *weight = weight.saturating_add(sampled.own.time_ns);
+            let node = &mut nodes[innermost as usize];
+            node.weight = node.weight.saturating_add(sampled.own.time_ns);
+            node.samples = node.samples.saturating_add(sampled.own.samples);
         }
-        self.metrics.push(Metric { name: "time".to_owned(), unit: Unit::Nanoseconds, nodes });
+        // Time is that of the whole run.
+        let (name, unit, sampled) = ("time".to_owned(), Unit::Nanoseconds, None);
+        self.metrics.push(Metric { name, unit, sampled, nodes });
     }
 
     fn add_contexts(&mut self, tree: &ContextTree, instructions: Option<Vec<u64>>) {
@@ -316,12 +346,13 @@ impl Builder<'_> {
             }
             nodes
         };
+        let sampled = tree.kind.rate();
         if let Some(instructions) = instructions {
-            self.add(INSTRUCTIONS, nodes(instructions));
+            self.add(INSTRUCTIONS, sampled, nodes(instructions));
         }
-        self.add("calls", nodes(tree.calls()));
+        self.add("calls", sampled, nodes(tree.calls()));
         for (column, metric) in tree.metrics.iter().enumerate().filter(|(_, m)| m.name != INSTRUCTIONS) {
-            self.add(&metric.name, nodes(tree.amounts(column)));
+            self.add(&metric.name, sampled, nodes(tree.amounts(column)));
         }
     }
 
@@ -336,7 +367,7 @@ impl Builder<'_> {
             let mut called =
                 |nodes: &mut Vec<StackNode>, caller: Option<u32>, frame: u32, is_inlined: bool| {
                     *known.entry((caller, frame, is_inlined)).or_insert_with(|| {
-                        nodes.push(StackNode { caller, frame, weight: 0, is_inlined });
+                        nodes.push(StackNode { caller, frame, weight: 0, samples: 0, is_inlined });
                         nodes.len() as u32 - 1
                     })
                 };
@@ -355,7 +386,7 @@ impl Builder<'_> {
             callers.push(caller);
             of_record.push(nodes.len() as u32);
             let frame = frames[record.routine as usize];
-            nodes.push(StackNode { caller, frame, weight: 0, is_inlined: false });
+            nodes.push(StackNode { caller, frame, weight: 0, samples: 0, is_inlined: false });
         }
         (nodes, of_record)
     }
@@ -381,10 +412,15 @@ impl Builder<'_> {
         }
         let node = |(frame, weight): (Frame, u64)| {
             let frame = self.number(frame);
-            StackNode { caller: None, frame, weight, is_inlined: false }
+            StackNode { caller: None, frame, weight, samples: 0, is_inlined: false }
         };
         let nodes = weights.into_iter().map(node).collect();
-        self.add(INSTRUCTIONS, nodes);
+        self.add(INSTRUCTIONS, self.sampled_functions(), nodes);
+    }
+
+    /// Returns the share of the run in which functions were counted, if they are a sample.
+    fn sampled_functions(&self) -> Option<Rate> {
+        self.profile.functions.iter().find_map(|function| function.kind.rate())
     }
 
     /// Adds a metric known by function.
@@ -392,19 +428,42 @@ impl Builder<'_> {
         let profile = self.profile;
         let node = |function: &FunctionProfile| {
             let frame = self.number(Frame::of_function(function, self.code));
-            StackNode { caller: None, frame, weight: weight(function), is_inlined: false }
+            StackNode { caller: None, frame, weight: weight(function), samples: 0, is_inlined: false }
         };
         let nodes = profile.functions.iter().map(node).collect();
-        self.add(name, nodes);
+        self.add(name, self.sampled_functions(), nodes);
     }
 
-    /// Adds host calls to the last metric.
+    /// Adds calls to the host: to the calls of functions if both are of the same kind, else as a metric of their own,
+    /// unless calling contexts have some. A sample is not scaled up, so a sum of both would say nothing.
     fn add_host_calls(&mut self) {
-        for calls in &self.profile.host_calls {
-            let frame = self.number(Frame::of_host(calls));
-            let node = StackNode { caller: None, frame, weight: calls.count, is_inlined: false };
-            self.metrics.last_mut().expect("calls were added").nodes.push(node);
+        let profile = self.profile;
+        let is_host = |callee: &Callee| matches!(callee, Callee::Host { .. });
+        let in_contexts = |tree: &ContextTree| tree.routines.iter().any(|routine| is_host(&routine.callee));
+        let (kind, is_known) = match (&profile.contexts, profile.functions.first()) {
+            (Some(tree), _) => (tree.kind, in_contexts(tree)),
+            (None, Some(function)) => (function.kind, false),
+            (None, None) => return,
+        };
+        let (alike, others): (Vec<&HostCalls>, _) =
+            profile.host_calls.iter().partition(|calls| calls.kind == kind);
+        if profile.contexts.is_none() {
+            let nodes = self.host_nodes(&alike);
+            let calls = self.metrics.iter_mut().find(|metric| metric.name == "calls");
+            calls.expect("calls were added").nodes.extend(nodes);
         }
+        if !is_known && !others.is_empty() {
+            let nodes = self.host_nodes(&others);
+            self.add("host-calls", others.iter().find_map(|calls| calls.kind.rate()), nodes);
+        }
+    }
+
+    fn host_nodes(&mut self, calls: &[&HostCalls]) -> Vec<StackNode> {
+        let node = |calls: &&HostCalls| {
+            let frame = self.number(Frame::of_host(calls));
+            StackNode { caller: None, frame, weight: calls.count, samples: 0, is_inlined: false }
+        };
+        calls.iter().map(node).collect()
     }
 
     /// Adds the totals of events, except those known in more detail.
@@ -412,8 +471,8 @@ impl Builder<'_> {
         let known: Vec<String> = self.metrics.iter().map(|metric| metric.name.clone()).collect();
         for total in self.profile.events.iter().filter(|total| !known.contains(&total.name)) {
             let frame = self.number(Frame::of_program(self.profile));
-            let node = StackNode { caller: None, frame, weight: total.count, is_inlined: false };
-            self.add(&total.name, vec![node]);
+            let node = StackNode { caller: None, frame, weight: total.count, samples: 0, is_inlined: false };
+            self.add(&total.name, None, vec![node]);
         }
     }
 

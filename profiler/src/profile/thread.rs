@@ -209,7 +209,8 @@ impl Profile {
                 });
             }
         }
-        for calls in &self.host_calls {
+        // A tree has counts of one kind.
+        for calls in self.host_calls.iter().filter(|calls| calls.kind == first.kind) {
             let (module, name) = (calls.module.clone(), calls.name.clone());
             let routine = log.routines.len() as u32;
             log.routines.push(Routine { callee: Callee::Host { module, name }, sites: Vec::new() });

@@ -70,7 +70,7 @@ fn firefox_profiler_finds_the_totals() {
     let Some(reader) = Reader::new(&folder, &folder.path("firefox")) else { return };
     let own = |function: &Value| function["selfSamples"].as_u64().expect("a whole number");
     for (thread, metric, total) in
-        [(0, "calls", calls_in_contexts(&profile)), (1, "instructions", profile["ops"].as_u64().unwrap())]
+        [(0, "instructions", profile["ops"].as_u64().unwrap()), (1, "calls", calls_in_contexts(&profile))]
     {
         let shown = reader.functions(thread);
         assert_eq!(shown["friendlyThreadName"], metric);

@@ -132,7 +132,7 @@ pub fn callgrind(text: &str) -> Callgrind {
     file
 }
 
-/// Calls and instructions.
+/// Instructions and calls.
 pub fn csv(text: &str) -> [u64; 2] {
     let column = |line: &str, at: usize| line.split(',').nth(at).unwrap().parse::<u64>().unwrap_or(0);
     let sum = |at: usize| text.lines().skip(1).map(|line| column(line, at)).sum();
@@ -246,6 +246,12 @@ impl Pprof {
     /// Start, and duration, in nanoseconds.
     pub fn time(&self) -> (u64, u64) {
         (one(&self.fields, 9), one(&self.fields, 10))
+    }
+
+    /// The comments.
+    pub fn comments(&self) -> Vec<String> {
+        let numbers = all(&self.fields, 13).flat_map(|comments| varints(comments.bytes()));
+        numbers.map(|number| self.strings[number as usize].clone()).collect()
     }
 
     fn metrics(&self) -> Vec<String> {
