@@ -21,6 +21,11 @@ pub struct OwnershipArgs {
 }
 
 impl OwnershipArgs {
+    /// Reports whether any files are named.
+    pub fn is_given(&self) -> bool {
+        !self.library.is_empty() || !self.mine.is_empty()
+    }
+
     /// Returns the ownership of a module's source files.
     pub fn resolve(&self, module: Option<&Module>) -> Ownership {
         Ownership::new(module, self.library.clone(), self.mine.clone())

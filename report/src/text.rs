@@ -58,11 +58,13 @@ pub struct ContextOptions {
     pub least: f64,
     /// The number of functions and of call sites.
     pub top: usize,
+    /// The most contexts that are shown, the heaviest; without it all that have the share.
+    pub rows: Option<usize>,
 }
 
 impl Default for ContextOptions {
     fn default() -> Self {
-        Self { callers: None, by: None, least: LEAST, top: TOP }
+        Self { callers: None, by: None, least: LEAST, top: TOP, rows: None }
     }
 }
 
@@ -84,7 +86,8 @@ pub fn contexts(page: &mut Page, view: &View<'_>, options: &ContextOptions) -> R
             weighed => weighed?,
         };
         let trees = (tree.as_ref(), view.profile.contexts.as_ref());
-        let limits = (callees.as_deref(), options.least, options.top);
+        let limits = contexts::Limits { share: options.least, rows: options.rows };
+        let limits = (callees.as_deref(), limits, options.top);
         render::report::write_contexts(page, &shown, trees, &weights, limits);
         Ok(())
     })
@@ -103,7 +106,8 @@ fn write_places(page: &mut Page, view: &View<'_>, options: &ContextOptions) -> R
     let ops = render::inlined::ops(view.profile, &code, &found.places);
     render::inlined::write_head(page, view, &found, &ops);
     page.heading("Callers by instructions");
-    page.table(&render::inlined::callers(view, &found, &ops));
+    let limits = contexts::Limits { share: options.least, rows: options.rows };
+    page.table(&render::inlined::callers(view, &found, &ops, limits));
     Ok(true)
 }
 

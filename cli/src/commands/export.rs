@@ -112,9 +112,6 @@ pub struct ExportArgs {
 pub fn execute(args: &ExportArgs) -> Result<()> {
     let mut profile = super::read_profile(&args.profile)?;
     let To(format) = args.to;
-    if format == Format::Json {
-        return write_to(&args.output, |out| write_json(&profile, out));
-    }
     ensure!(
         args.weight.is_none() || format.is_of_one_metric(),
         "this format contains all metrics: leave out --weight"
@@ -127,6 +124,14 @@ pub fn execute(args: &ExportArgs) -> Result<()> {
         args.against.is_none() || format == Format::Flamegraph,
         "only flame graphs have --against: add --to flamegraph, or use `wprof diff`"
     );
+    ensure!(
+        format.is_of_lines() || !args.ownership.is_given(),
+        "only lcov and cobertura leave out the files of libraries: leave out --library and --mine"
+    );
+    if format == Format::Json {
+        ensure!(!args.module.is_given(), "JSON is the profile alone: leave out --module");
+        return write_to(&args.output, |out| write_json(&profile, out));
+    }
     let mut before = args.against.as_deref().map(super::read_profile).transpose()?;
     if let Some(before) = &mut before {
         share_names(before, &mut profile);

@@ -47,7 +47,7 @@ pub struct RankArgs {
     #[arg(value_hint = ValueHint::FilePath, help_heading = help::INPUT)]
     passing: Vec<PathBuf>,
     /// Profiles of tests, to rank by the paths they add
-    #[arg(long, value_name = "PROFILE", num_args = 1.., conflicts_with_all = ["failing", "passing"])]
+    #[arg(long, value_name = "PROFILE", num_args = 1.., conflicts_with_all = ["failing", "passing", "top", "module"])]
     #[arg(value_hint = ValueHint::FilePath, help_heading = help::INPUT)]
     tests: Vec<PathBuf>,
     /// Show N suspects

@@ -1,4 +1,4 @@
-//! `wprof report`: shows where the instructions went.
+//! `wprof report`: shows where time and instructions went.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -87,9 +87,9 @@ pub struct ReportArgs {
     /// With --cct or --callers: show each thread of the program separately
     #[arg(long, help_heading = help::VIEW, hide_short_help = true)]
     by_thread: bool,
-    /// Show N rows in each table
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 10, help_heading = help::VIEW)]
-    top: usize,
+    /// Show N rows in each table [default: 10, but all contexts]
+    #[arg(short = 'n', long, value_name = "N", help_heading = help::VIEW)]
+    top: Option<usize>,
     /// Sort functions in this order only [default: all]
     #[arg(long, value_enum, value_name = "ORDER", help_heading = help::VIEW)]
     sort: Option<SortBy>,
@@ -106,11 +106,11 @@ pub struct ReportArgs {
     #[arg(help_heading = help::VIEW, hide_short_help = true)]
     least: f64,
     /// Show how the paths of this earlier profile ran here, and how compact their numbers are
-    #[arg(long, value_name = "PROFILE", conflicts_with_all = ["cct", "callers", "sort"])]
+    #[arg(long, value_name = "PROFILE", conflicts_with_all = ["cct", "callers", "sort", "least"])]
     #[arg(value_hint = ValueHint::FilePath, help_heading = help::VIEW, hide_short_help = true)]
     interesting: Option<PathBuf>,
     /// Show how the instructions are distributed over paths, by rank and by length
-    #[arg(long, conflicts_with_all = ["cct", "callers", "sort", "interesting"])]
+    #[arg(long, conflicts_with_all = ["cct", "callers", "sort", "interesting", "top", "least", "library", "mine", "module"])]
     #[arg(help_heading = help::VIEW, hide_short_help = true)]
     distribution: bool,
     /// Write one self-contained HTML file for a browser; `-` is standard output
@@ -123,6 +123,7 @@ pub struct ReportArgs {
     diff: Option<PathBuf>,
     /// Print the profile as JSON, as `wprof export --to json`
     #[arg(long, conflicts_with_all = ["cct", "callers", "sort", "by", "top", "least", "interesting", "distribution"])]
+    #[arg(conflicts_with_all = ["library", "mine", "module"])]
     #[arg(help_heading = help::OUTPUT)]
     json: bool,
     #[command(flatten)]
@@ -159,7 +160,7 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     let view = View::new(&profile, module.as_ref()).owned(&ownership).at(&path);
     if let Some(path) = &args.interesting {
         let interesting = interesting(&profile, path)?;
-        let written = text::interesting(&mut page, &view, &interesting, args.top);
+        let written = text::interesting(&mut page, &view, &interesting, report_options(args).top);
         written.with_context(|| path.display().to_string())?;
     } else if args.distribution {
         text::distribution(&mut page, &profile)?;
@@ -173,14 +174,16 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
 
 fn report_options(args: &ReportArgs) -> ReportOptions {
     let mut options = ReportOptions::default();
-    (options.top, options.order, options.least) = (args.top, args.sort.map(Order::from), args.least / 100.0);
+    options.top = args.top.unwrap_or(options.top);
+    (options.order, options.least) = (args.sort.map(Order::from), args.least / 100.0);
     options
 }
 
 fn context_options(args: &ReportArgs) -> ContextOptions {
     let mut options = ContextOptions::default();
     (options.callers, options.by) = (args.callers.clone(), args.by.clone());
-    (options.least, options.top) = (args.least / 100.0, args.top);
+    (options.least, options.rows) = (args.least / 100.0, args.top);
+    options.top = args.top.unwrap_or(options.top);
     options
 }
 

@@ -84,6 +84,13 @@ fn reports_are_those_of_the_command() {
     options.callers = Some("malloc".to_owned());
     assert_eq!(of(&options), report(&["--callers", "malloc", "--least", "5", "--by", "loads"]));
 
+    (options.top, options.rows) = (2, Some(2));
+    let short = of(&options);
+    assert!(short.lines().count() < of(&ContextOptions::default()).lines().count(), "{short}");
+    assert_eq!(short, report(&["--callers", "malloc", "--least", "5", "--by", "loads", "--top", "2"]));
+    options.callers = None;
+    assert_eq!(of(&options), report(&["--cct", "--least", "5", "--by", "loads", "--top", "2"]));
+
     let distribution = page(|page| text::distribution(page, &ran.profile).expect("paths"));
     assert_eq!(distribution, report(&["--distribution"]));
     let suite = Ran::new(&folder, "paths", "3");

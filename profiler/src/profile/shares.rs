@@ -22,7 +22,7 @@
 use std::collections::HashMap;
 
 use super::{FunctionProfile, Profile};
-use crate::{Accuracy, Callee, FigureKind, Rate};
+use crate::{Accuracy, Callee, ContextTree, FigureKind, Rate, Stacks};
 
 /// Standard errors on either side: in a normal distribution 5% lie beyond.
 const STANDARD_ERRORS: f64 = 1.96;
@@ -39,6 +39,14 @@ pub struct Share {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
+}
+
+impl Share {
+    /// Returns how far the whole run's share may be from this one, in percentage points: the distance of the farther end of the
+    /// interval.
+    pub fn points(&self) -> f64 {
+        100.0 * (self.high - self.share).max(self.share - self.low)
+    }
 }
 
 /// The most that functions have of a run in which no burst saw them, in nineteen of twenty samples.
@@ -197,8 +205,61 @@ impl Shares {
     /// # Panics
     /// Panics if there is no such record.
     pub fn records(&self, records: impl IntoIterator<Item = u32>) -> Option<Share> {
-        let mut parts = records.into_iter().map(|record| self.records[record as usize]);
-        (!self.records.is_empty()).then(|| self.share(parts.by_ref().fold(Part::default(), Part::plus), 0.0))
+        self.fraction_of(records, 1.0)
+    }
+
+    /// Returns the share of a fraction, from 0 to 1, of these call records together, whose paths are assumed to be the same in all
+    /// of it; else as [`Shares::records`].
+    ///
+    /// # Panics
+    /// Panics if there is no such record.
+    pub fn fraction_of(&self, records: impl IntoIterator<Item = u32>, fraction: f64) -> Option<Share> {
+        let parts = records.into_iter().map(|record| self.records[record as usize]);
+        let all = || parts.fold(Part::default(), Part::plus).times(fraction);
+        (!self.records.is_empty()).then(|| self.share(all(), 0.0))
+    }
+
+    /// Returns by call record its share with all that it called; `None` if instructions were not counted in contexts. `tree` is
+    /// that of the profile.
+    ///
+    /// # Panics
+    /// Panics if the tree has other records.
+    pub fn with_callees(&self, tree: &ContextTree) -> Option<Vec<Share>> {
+        let callers = tree.records.iter().enumerate();
+        let callers = callers.map(|(at, record)| Some(record.parent as usize).filter(|_| at > 0));
+        self.inclusive(self.records.clone(), callers)
+    }
+
+    /// Returns the same by stack, of which `stack_of`, a result of [`Stacks::add`], has that of each call record.
+    ///
+    /// # Panics
+    /// Panics if there is no such stack.
+    pub fn of_stacks(&self, stacks: &Stacks, stack_of: &[Option<u32>]) -> Option<Vec<Share>> {
+        let mut parts = vec![Part::default(); stacks.stacks.len()];
+        for (part, stack) in self.records.iter().zip(stack_of) {
+            if let Some(stack) = *stack {
+                let sum = &mut parts[stack as usize];
+                *sum = sum.plus(*part);
+            }
+        }
+        self.inclusive(parts, stacks.stacks.iter().map(|stack| stack.caller.map(|caller| caller as usize)))
+    }
+
+    /// Returns the shares of parts, each with those that it called; callers come first.
+    fn inclusive(
+        &self,
+        mut parts: Vec<Part>,
+        callers: impl DoubleEndedIterator<Item = Option<usize>> + ExactSizeIterator,
+    ) -> Option<Vec<Share>> {
+        if self.records.is_empty() {
+            return None;
+        }
+        for (at, caller) in callers.enumerate().rev() {
+            if let Some(caller) = caller {
+                parts[caller] = parts[caller].plus(parts[at]);
+            }
+        }
+        Some(parts.into_iter().map(|part| self.share(part, 0.0)).collect())
     }
 
     /// Returns the share of the whole run of a part that has `unseen` of the unseen instructions.

@@ -1,9 +1,9 @@
 //! Significance against samples drawn from programs that are known.
 
 use wprof_profiler::{
-    Accuracy, BlockId, BlockProfile, Cfg, CodeRange, CodeStats, Comparison, CounterCost, EdgeKind,
-    EdgeProfile, FigureKind, FunctionCounts, FunctionProfile, PathCount, PathProfile, Profile, Rate, Shares,
-    SkippedBursts, SkippedIn,
+    Accuracy, BlockId, BlockProfile, Callee, Cfg, CodeRange, CodeStats, Comparison, CounterCost, EdgeKind,
+    EdgeProfile, FigureKind, FunctionCounts, FunctionProfile, INSTRUCTIONS, Metric, PathCount, PathProfile,
+    Profile, Rate, Shares, SkippedBursts, SkippedIn, Stacks,
 };
 
 use crate::rng::Rng;
@@ -181,4 +181,38 @@ fn what_no_burst_saw_has_little_of_a_run_with_many_bursts() {
     assert!(unseen(1, 11, None).unwrap().together > 0.7);
     let exact = Profile { functions: vec![function(0, 10, 250)], ..Profile::default() };
     assert_eq!(Shares::new(&exact).unseen(), None);
+}
+
+/// By record, by stack and as a fraction of records.
+#[test]
+fn shares_of_contexts_are_sums_of_their_records() {
+    let kind = FigureKind::Sampled { rate: Rate { counted: 1, of: 1000 } };
+    let functions = (0..4).map(|index| FunctionProfile { kind, ..function(index, 10, 250) }).collect();
+    let mut tree = crate::contexts::example();
+    tree.metrics = vec![Metric { name: INSTRUCTIONS.to_owned(), taken_off: 0 }];
+    tree.records.iter_mut().zip(0..).for_each(|(record, number)| record.metrics = vec![100 * number]);
+    let profile = Profile { functions, contexts: Some(tree), bursts: Some(40), ..Profile::default() };
+    let (shares, tree) = (Shares::new(&profile), profile.contexts.as_ref().unwrap());
+    let below = |record: u32| {
+        let is_below = |&at: &u32| {
+            let up =
+                std::iter::successors(Some(at), |&at| (at > 0).then(|| tree.records[at as usize].parent));
+            up.into_iter().any(|above| above == record)
+        };
+        (0..tree.records.len() as u32).filter(is_below).collect::<Vec<u32>>()
+    };
+    let mut stacks = Stacks::default();
+    let stack_of = stacks.add(tree, Callee::clone);
+    let by_stack = shares.of_stacks(&stacks, &stack_of).unwrap();
+    for (record, found) in (0..).zip(shares.with_callees(tree).unwrap()) {
+        let expected = shares.records(below(record)).unwrap();
+        assert!((found.share - expected.share).abs() < 1e-9, "{found:?} {expected:?}");
+        assert!((found.points() - expected.points()).abs() < 1e-6 && found.points() > 0.0, "{found:?}");
+        if let Some(stack) = stack_of[record as usize] {
+            assert!(by_stack[stack as usize].share >= found.share - 1e-9);
+        }
+    }
+    let (whole, half) = (shares.records([1, 2]).unwrap(), shares.fraction_of([1, 2], 0.5).unwrap());
+    assert!((whole.share - 2.0 * half.share).abs() < 1e-9 && half.low < half.share, "{half:?}");
+    assert!(Shares::new(&Profile::default()).with_callees(tree).is_none());
 }

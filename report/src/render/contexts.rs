@@ -1,8 +1,10 @@
 //! Calling contexts: the calling context tree top-down, the callers of one function, and statistics of the tree.
 
+use std::cmp::Reverse;
+
 use wprof_profiler::{
     ALLOCATION_COLUMNS, BYTES_OF, Callee, ContextStats, ContextTree, INSTRUCTIONS, Interval, Metric, Profile,
-    TimeProfile, Timed,
+    Shares, Timed,
 };
 
 use super::numbers::{average, count_of, duration, grouped, percent};
@@ -129,13 +131,15 @@ impl Weights {
         self.kind == Kind::Time
     }
 
-    /// Formats the error of an amount's share of all sampled time, in percentage points; empty for what is counted.
-    fn error(&self, view: &View<'_>, amount: u64) -> String {
-        let Some(all) = view.profile.time.as_ref().map(TimeProfile::basis).filter(|_| self.are_time()) else {
-            return String::new();
-        };
-        let part = Timed { time_ns: amount, samples: 0 };
-        format!("{:.1}", Interval::of_share(part, all).points())
+    /// Returns the errors of shares of the run.
+    fn errors(&self, view: &View<'_>, tree: &ContextTree) -> Errors {
+        let time = view.profile.time.as_ref().filter(|_| self.are_time());
+        let is_sampled = self.name == INSTRUCTIONS && tree.kind.rate().is_some();
+        match time {
+            Some(time) => Errors::OfTime(time.basis()),
+            None if is_sampled => Errors::OfInstructions(Box::new(Shares::new(view.profile))),
+            None => Errors::None,
+        }
     }
 
     /// Formats an amount of the weight.
@@ -144,10 +148,86 @@ impl Weights {
     }
 }
 
-/// Returns the tree from the root down, limited to records that have at least `share` of the total with their callees.
-pub fn tree(view: &View<'_>, tree: &ContextTree, weights: &Weights, share: f64) -> Table {
+/// How the errors of sampled shares are computed.
+enum Errors {
+    /// The time of the whole run.
+    OfTime(Timed),
+    OfInstructions(Box<Shares>),
+    /// Weights are counted, or nothing tells how well they are known.
+    None,
+}
+
+impl Errors {
+    /// Formats the error of each record's share with its callees, in percentage points; `inclusive` has their weights.
+    fn of_records(&self, tree: &ContextTree, inclusive: &[u64]) -> Vec<String> {
+        let shares = match self {
+            Self::OfTime(all) => return inclusive.iter().map(|&ns| points_of_time(ns, *all)).collect(),
+            Self::OfInstructions(shares) => shares.with_callees(tree),
+            Self::None => None,
+        };
+        let texts = shares.map(|shares| shares.iter().map(|share| points(share.points())).collect());
+        texts.unwrap_or_else(|| vec![String::new(); inclusive.len()])
+    }
+
+    /// Formats the error of a part of what some routines have with their callees.
+    fn of_part(&self, tree: &ContextTree, routines: &[u32], (part, all): (u64, u64)) -> String {
+        match self {
+            Self::OfTime(total) => points_of_time(part, *total),
+            Self::OfInstructions(shares) => {
+                let fraction = part as f64 / all.max(1) as f64;
+                let share = shares.fraction_of(below(tree, routines), fraction);
+                share.map_or_else(String::new, |share| points(share.points()))
+            }
+            Self::None => String::new(),
+        }
+    }
+}
+
+fn points_of_time(time_ns: u64, all: Timed) -> String {
+    points(Interval::of_share(Timed { time_ns, samples: 0 }, all).points())
+}
+
+fn points(points: f64) -> String {
+    format!("{points:.1}")
+}
+
+/// Returns the records of some routines, and all below them.
+fn below(tree: &ContextTree, routines: &[u32]) -> Vec<u32> {
+    let mut is_below = vec![false; tree.records.len()];
+    for (at, record) in tree.records.iter().enumerate().skip(1) {
+        is_below[at] = routines.contains(&record.routine) || is_below[record.parent as usize];
+    }
+    (0..).zip(is_below).filter_map(|(record, is_below)| is_below.then_some(record)).collect()
+}
+
+/// The contexts that are shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The share of the weight, from 0 to 1, that a context has at least.
+    pub share: f64,
+    /// The most contexts, the heaviest; without it all that have the share.
+    pub rows: Option<usize>,
+}
+
+impl Limits {
+    /// Keeps the heaviest rows, in their order. A row follows the one that it belongs to, which weighs at least as much and so
+    /// is kept too.
+    fn keep<R>(self, rows: Vec<R>, weight: impl Fn(&R) -> u64) -> Vec<R> {
+        let Some(most) = self.rows.filter(|&most| most < rows.len()) else { return rows };
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        order.sort_by_key(|&at| (Reverse(weight(&rows[at])), at));
+        let mut is_kept = vec![false; rows.len()];
+        order.into_iter().take(most).for_each(|at| is_kept[at] = true);
+        rows.into_iter().zip(is_kept).filter_map(|(row, is_kept)| is_kept.then_some(row)).collect()
+    }
+}
+
+/// Returns the tree from the root down, within limits; records are weighed with their callees.
+pub fn tree(view: &View<'_>, tree: &ContextTree, weights: &Weights, limits: Limits) -> Table {
     let own = &weights.of_records;
-    let all = tree.inclusive(own)[ContextTree::ROOT as usize];
+    let inclusive = tree.inclusive(own);
+    let all = inclusive[ContextTree::ROOT as usize];
+    let errors = weights.errors(view, tree).of_records(tree, &inclusive);
     let mut table = Table::new(&[
         ("with callees", Side::Right),
         ("share", Side::Right),
@@ -158,7 +238,8 @@ pub fn tree(view: &View<'_>, tree: &ContextTree, weights: &Weights, share: f64) 
         ("context", Side::Left),
     ]);
     let is_recursive = recursive(tree);
-    for row in tree.heaviest_first(own, least(all, share)) {
+    let rows = tree.heaviest_first(own, least(all, limits.share));
+    for row in limits.keep(rows, |row| row.inclusive) {
         let itself = match weights.kind {
             Kind::Calls => String::new(),
             Kind::Time | Kind::Other => weights.amount(own[row.record as usize]),
@@ -169,7 +250,7 @@ pub fn tree(view: &View<'_>, tree: &ContextTree, weights: &Weights, share: f64) 
         table.row(vec![
             plain(weights.amount(row.inclusive)),
             span(percent(row.inclusive, all), Ink::of_share(row.inclusive, all)),
-            span(weights.error(view, row.inclusive), Ink::Faint),
+            span(errors[row.record as usize].clone(), Ink::Faint),
             plain(itself),
             plain(if weights.are_time() || is_inlined { String::new() } else { grouped(record.calls) }),
             plain(if is_inlined {
@@ -185,14 +266,14 @@ pub fn tree(view: &View<'_>, tree: &ContextTree, weights: &Weights, share: f64) 
     table
 }
 
-/// Returns the callers of some routines, which are treated as one, each below its callee; limited to callers that
-/// account for at least `share` of the routines' calls, or of what the routines weigh with their callees.
+/// Returns the callers of some routines, which are treated as one, each below its callee, within limits; callers are weighed by
+/// their part of the routines' calls, or of what the routines weigh with their callees.
 pub fn callers(
     view: &View<'_>,
     tree: &ContextTree,
     weights: &Weights,
     routines: &[u32],
-    share: f64,
+    limits: Limits,
 ) -> Table {
     let (title, of_records) = weights.of_routines(tree, routines);
     let of_routine = tree.records.iter().zip(&of_records);
@@ -205,7 +286,9 @@ pub fn callers(
         ("calls at", Side::Place),
         ("called by", Side::Left),
     ]);
-    for row in tree.callers(routines, &of_records, least(all, share)) {
+    let errors = weights.errors(view, tree);
+    let rows = tree.callers(routines, &of_records, least(all, limits.share));
+    for row in limits.keep(rows, |row| row.weight) {
         let callee = &tree.routines[row.routine as usize].callee;
         let at = match row.depth {
             0 => String::new(),
@@ -217,7 +300,7 @@ pub fn callers(
             _ => place(view, callee, row.site),
         };
         let share = span(percent(row.weight, all), Ink::of_share(row.weight, all));
-        let error = span(weights.error(view, row.weight), Ink::Faint);
+        let error = span(errors.of_part(tree, routines, (row.weight, all)), Ink::Faint);
         let amount = plain(weights.amount(row.weight));
         table.row(vec![amount, share, error, plain(at), name(callee, row.depth, "")]);
     }
@@ -401,5 +484,22 @@ pub fn place(view: &View<'_>, caller: &Callee, site: u32) -> String {
     match caller {
         Callee::Function { .. } | Callee::Inlined { .. } => view.place(site),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heaviest_rows_stay_in_their_order() {
+        let rows = vec![(9, "main"), (4, "a"), (4, "below a"), (1, "c"), (5, "b")];
+        let kept = |rows: Vec<(u64, &'static str)>, most| {
+            let limits = Limits { share: 0.0, rows: most };
+            limits.keep(rows, |row| row.0).into_iter().map(|(_, name)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(kept(rows.clone(), Some(3)), ["main", "a", "b"]);
+        assert_eq!(kept(rows.clone(), None).len(), 5);
+        assert_eq!(kept(rows, Some(9)).len(), 5);
     }
 }

@@ -6,6 +6,7 @@ use wprof_profiler::Profile;
 use wprof_profiler::export::{CodeMap, executions};
 
 use super::annotation::{self, Annotated};
+use super::contexts::Limits;
 use super::numbers::{count_of, grouped, percent};
 use super::page::{Ink, Page, plain, span};
 use super::table::{Side, Table};
@@ -29,8 +30,8 @@ pub fn ops(profile: &Profile, code: &CodeMap, places: &[Place]) -> Vec<u64> {
     places.iter().map(&mut ops).collect()
 }
 
-/// Returns the places, those with most instructions first.
-pub fn callers(view: &View<'_>, inlined: &Inlined, ops: &[u64]) -> Table {
+/// Returns the places within limits, those with most instructions first.
+pub fn callers(view: &View<'_>, inlined: &Inlined, ops: &[u64], limits: Limits) -> Table {
     let mut table = Table::new(&[
         ("instructions", Side::Right),
         ("share", Side::Right),
@@ -40,6 +41,9 @@ pub fn callers(view: &View<'_>, inlined: &Inlined, ops: &[u64]) -> Table {
     ]);
     let mut order: Vec<usize> = (0..inlined.places.len()).collect();
     order.sort_by_key(|&at| std::cmp::Reverse(ops[at]));
+    let all = ops.iter().copied().fold(0, u64::saturating_add);
+    order.retain(|&at| ops[at] as f64 >= limits.share * all as f64);
+    order.truncate(limits.rows.unwrap_or(usize::MAX));
     for (place, ops) in order.into_iter().map(|at| (&inlined.places[at], ops[at])) {
         table.row(vec![
             plain(grouped(ops)),

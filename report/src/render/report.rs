@@ -2,7 +2,7 @@
 
 use wprof_profiler::{ContextTree, Profile};
 
-use super::contexts::Weights;
+use super::contexts::{Limits, Weights};
 use super::functions::{self, Order};
 use super::metrics::Metered;
 use super::page::Page;
@@ -64,15 +64,15 @@ pub fn write(page: &mut Page, view: &View<'_>, top: usize, order: Option<Order>,
     section(page, "What counting cost", &counters::table(view.profile));
 }
 
-/// Writes the calling contexts top-down, with `top` functions and call sites by inclusive weight; or bottom-up from
-/// `callees`. Only contexts with at least `share` of the weight are shown. Statistics are those of the `counted` tree,
+/// Writes the calling contexts within limits: top-down, with `top` functions and call sites by inclusive weight; or bottom-up
+/// from `callees`. Statistics are those of the `counted` tree,
 /// since inlined functions have no call records.
 pub fn write_contexts(
     page: &mut Page,
     view: &View<'_>,
     (tree, counted): (&ContextTree, Option<&ContextTree>),
     weights: &Weights,
-    (callees, share, top): (Option<&[u32]>, f64, usize),
+    (callees, limits, top): (Option<&[u32]>, Limits, usize),
 ) {
     match weights.are_time() {
         true => view.profile.time.iter().for_each(|time| time::write_brief(page, time)),
@@ -83,12 +83,12 @@ pub fn write_contexts(
             section(
                 page,
                 &format!("Callers by {}", weights.name()),
-                &contexts::callers(view, tree, weights, routines, share),
+                &contexts::callers(view, tree, weights, routines, limits),
             );
         }
         None => {
             let title = format!("Calling contexts by {}", weights.name());
-            section(page, &title, &contexts::tree(view, tree, weights, share));
+            section(page, &title, &contexts::tree(view, tree, weights, limits));
             // Bursts see the callees of calls that began before, so the weight below a record is not a total.
             if weights.are_counted() && tree.kind.rate().is_none() {
                 let of = weights.name();
