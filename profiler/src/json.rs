@@ -34,8 +34,9 @@
 //!       "text" }] }],
 //!     "bursts": [{ "began_ns", "took_ns", "checks": passed before }] },
 //!   "time"?: { "rate": samples a second that were asked for, 0 if of several rates, "lost": samples, "samples", "time_ns",
-//!     "routines": [{ "what" and so on as of contexts, "own": TIME, "total": TIME while it was on the stack }], that with
+//!     "routines": [{ "what" and so on as of contexts, "own": PART, "total": PART while it was on the stack }], that with
 //!       most time of its own first,
+//!     "loops"?: [{ "function": index, "header": block, "own": PART without inner loops and callees, "total": PART with them }],
 //!     "stacks": [{ "caller": stack|null, "routine", "offset": of the instruction, "inlined": bool, "own": TIME }] },
 //!   "threads"?: [{ "number": 0 for the main thread, "cpu_ns", "calls", "ops", "functions": [{ "index", "calls", "ops" }],
 //!     "time"?: as above, "contexts"?: as above, without paths }],
@@ -48,7 +49,7 @@
 //!   "paths_across_calls"?: { "depth", "marked_calls", "paths": [{ "function": with the marked calls, "id", "count",
 //!     "blocks": [[function, block]], where a block is named again behind a marked call in it }] },
 //!   "functions": [{ "index", "name": str|null, "start", "end", "fingerprint": hex, "kind": KIND,
-//!     "calls", "ops", "cost": COSTS,
+//!     "calls", "ops", "share"?: of a sample, SHARE of the run's instructions, "cost": COSTS,
 //!     "blocks": [{ "start", "end", "size": instructions in it, "count", "ops": instructions executed }],
 //!     "edges": [{ "from", "to": block|null for the exit, "kind": "jump"|"taken"|"not-taken"|"case"|"default"
 //!                 |"return"|"tail-call", "case"?: int, "count": int|null, "probability": float|null }],
@@ -66,6 +67,8 @@
 //! COST  = { "counters", "increments" }
 //! BLOCKS = { "blocks", "bytes" }
 //! TIME  = { "time_ns", "samples" }
+//! PART  = TIME and SHARE
+//! SHARE = { "share", "least", "most": the ends of the 95% interval, from 0 to 1 }
 //! ```
 //!
 //! The paths that no test ran ([`Residual`]), most frequent first:

@@ -135,6 +135,52 @@ fn the_first_finding_is_the_line_that_takes_most_time() {
     assert!(first.contains("of the time is at <code>columns.cpp:15"), "{first}");
 }
 
+/// Loops, lines and functions have their time, also those that no burst saw.
+#[test]
+fn time_comes_first_where_only_the_timer_saw_functions() {
+    let folder = Folder::new();
+    let (profile, page) = (folder.path("c.wprof"), folder.path("c.html"));
+    let module = program("planted/columns");
+    let run = ["run", "-q", "--rate", "1000", "--burst", "inf:1", "-o", &profile, &module];
+    wprof(&run).succeeded();
+    wprof(&["report", &profile, "--html", &page]).succeeded();
+    let data = &values(&page, "data")[0];
+    let overview = &data["overview"];
+    let line = &overview["lines"][0];
+    assert!(line["place"].as_str().is_some_and(|place| place.starts_with("columns.cpp:15")), "{line}");
+    assert!(line["text"].as_str().is_some_and(|text| !text.is_empty()), "{line}");
+    let part = |found: &Value| found["samples"].as_u64() > Some(0) && found["total_points"].is_number();
+    for part_of in ["lines", "routines", "loops_by_time"] {
+        assert!(part(&overview[part_of][0]), "{part_of}: {overview}");
+    }
+    let host = overview["host_calls"].as_array().unwrap();
+    assert!(!host.is_empty() && host.iter().all(|calls| calls["time_ns"].is_u64()), "{overview}");
+    // The function with most time has its code, with the time of its instructions.
+    let hottest = &overview["routines"].as_array().unwrap().iter().find(|found| found["function"].is_u64());
+    let hottest = hottest.expect("a function of the module");
+    let details = values(&page, "details");
+    let details = details.iter().find(|found| found["index"] == hottest["function"]).expect("details");
+    assert_eq!(sum(&details["time"]["own_ns"]), hottest["own_ns"].as_u64().unwrap());
+    assert!(details["code"]["text"].as_array().is_some_and(|text| !text.is_empty()), "{details}");
+    let figure = &data["functions"]["figures"][0];
+    assert!(figure["name"] == "time" && figure["points_with_callees"].is_array(), "{figure}");
+    assert!(data["contexts"]["weights"][0]["points"].is_array());
+    works(&page);
+}
+
+/// The share of sampled instructions has an interval, for functions and contexts.
+#[test]
+fn sampled_instructions_have_intervals() {
+    let folder = Folder::new();
+    let page = page(&folder, &["--profile", "adaptive", "--burst", "100:50", "--deterministic"], "s");
+    let data = &values(&page, "data")[0];
+    for columns in [&data["functions"]["figures"], &data["contexts"]["weights"]] {
+        let found = columns.as_array().unwrap().iter().find(|figure| figure["name"] == "instructions");
+        let points = found.expect("they are counted")["points"].as_array().expect("they are sampled");
+        assert!(points.iter().any(|points| points.as_f64() > Some(0.0)), "{points:?}");
+    }
+}
+
 #[test]
 fn owners_are_those_of_the_files() {
     let folder = Folder::new();

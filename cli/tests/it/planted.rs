@@ -6,7 +6,7 @@ use super::{Folder, Ran, command, wprof};
 fn hottest_line(program: &str) -> String {
     let ran: Ran = command(&["run", &path(program, "wasm")]).output().expect("the program starts").into();
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let is_head = |line: &&str| line.contains("with callees  line");
+    let is_head = |line: &&str| line.contains("with callees") && line.contains("  line");
     let mut rows = ran.err.lines().skip_while(|line| !is_head(line)).skip(1);
     rows.next().unwrap_or_else(|| panic!("no lines: {}", ran.err)).trim_end().to_owned()
 }
@@ -120,7 +120,7 @@ fn whose_lines_are_shown_can_be_said() {
         let module = path("erase", "wasm");
         let args = [&["run"], args, &[&module]].concat();
         let ran: Ran = command(&args).output().expect("it starts").into();
-        let is_head = |line: &&str| line.contains("with callees  line");
+        let is_head = |line: &&str| line.contains("with callees") && line.contains("  line");
         ran.err.lines().skip_while(|line| !is_head(line)).nth(1).unwrap_or_default().to_owned()
     };
     assert!(line(&[]).contains("  erase.cpp:"));

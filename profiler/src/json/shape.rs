@@ -9,12 +9,13 @@ use super::across_calls::AcrossCallsShape;
 use super::allocations::AllocationsShape;
 use super::contexts::{CalleeShape, ContextsShape};
 use super::threads::ThreadShape;
-use super::time::TimeShape;
+use super::time::{ShareShape, TimeShape};
 use super::timeline::TimelineShape;
 use crate::{
     BlockId, BlockProfile, BranchOutcome, CallTarget, CodeStats, Collector, CounterCosts, EdgeId, EdgeKind,
     EdgeProfile, Ending, EventTotal, ExtendedPath, ExtendedProfile, FigureKind, FunctionProfile, HostCalls,
-    LoopProfile, Metric, PathCount, PathOf, Profile, Run, SkippedBursts, UnfinishedExit, UnfinishedPath,
+    LoopProfile, Metric, PathCount, PathOf, Profile, Run, Share, Shares, SkippedBursts, UnfinishedExit,
+    UnfinishedPath,
 };
 
 #[derive(Serialize)]
@@ -57,8 +58,7 @@ pub(super) struct Shape<'a> {
     allocations: Option<AllocationsShape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     timeline: Option<TimelineShape<'a>>,
-    #[serde(serialize_with = "one_by_one")]
-    functions: &'a [FunctionProfile],
+    functions: FunctionShapes<'a>,
 }
 
 impl<'a> Shape<'a> {
@@ -82,20 +82,36 @@ impl<'a> Shape<'a> {
             call_targets: profile.call_targets.iter().map(CallTargetShape::new).collect(),
             extended_paths: profile.extended.as_ref().map(ExtendedShape::new),
             paths_across_calls: profile.supergraphs.as_ref().map(AcrossCallsShape::new),
-            time: profile.time.as_ref().map(TimeShape::new),
-            threads: profile.threads.iter().map(ThreadShape::new).collect(),
+            time: profile.time.as_ref().map(|time| TimeShape::new(time, &profile.functions)),
+            threads: profile.threads.iter().map(|of| ThreadShape::new(of, &profile.functions)).collect(),
             garbage_collector: profile.collector,
             predicted_branches: &profile.branches,
             allocations: profile.allocations.as_ref().map(AllocationsShape::new),
             timeline: profile.timeline.as_ref().map(TimelineShape::new),
-            functions: &profile.functions,
+            functions: FunctionShapes {
+                functions: &profile.functions,
+                shares: profile.sampled().map(|_| Shares::new(profile)),
+            },
         }
     }
 }
 
-/// Serializes functions one by one, creating the shape of each on its turn.
-fn one_by_one<S: Serializer>(functions: &[FunctionProfile], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(functions.iter().map(FunctionShape::new))
+/// The functions, serialized one by one, with the shape of each created on its turn.
+struct FunctionShapes<'a> {
+    functions: &'a [FunctionProfile],
+    /// Their shares of the run, if they are sampled.
+    shares: Option<Shares>,
+}
+
+impl Serialize for FunctionShapes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let share = |index| {
+            let Share { share, low, high } = self.shares.as_ref()?.function(index);
+            Some(ShareShape { share, least: low, most: high })
+        };
+        let functions = self.functions.iter();
+        serializer.collect_seq(functions.map(|function| FunctionShape::new(function, share(function.index))))
+    }
 }
 
 #[derive(Serialize)]
@@ -238,6 +254,8 @@ struct FunctionShape<'a> {
     kind: KindShape,
     calls: u64,
     ops: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share: Option<ShareShape>,
     cost: CounterCosts,
     blocks: Vec<BlockShape>,
     edges: Vec<EdgeShape>,
@@ -248,7 +266,7 @@ struct FunctionShape<'a> {
 }
 
 impl<'a> FunctionShape<'a> {
-    fn new(function: &'a FunctionProfile) -> Self {
+    fn new(function: &'a FunctionProfile, share: Option<ShareShape>) -> Self {
         let figures = function.block_counts().into_iter().zip(function.block_ops());
         let blocks = function.blocks.iter().zip(figures);
         let edges = (0..).map(EdgeId).zip(&function.edges).zip(function.branch_probabilities());
@@ -261,6 +279,7 @@ impl<'a> FunctionShape<'a> {
             kind: KindShape::new(function.kind),
             calls: function.calls(),
             ops: function.ops(),
+            share,
             cost: function.counter_costs(),
             blocks: blocks.map(|(block, (count, ops))| BlockShape::new(block, count, ops)).collect(),
             edges: edges.map(|(edge, probability)| EdgeShape::new(function, edge, probability)).collect(),

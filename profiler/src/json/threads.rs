@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::contexts::ContextsShape;
 use super::time::TimeShape;
-use crate::{ThreadFunction, ThreadProfile};
+use crate::{FunctionProfile, ThreadFunction, ThreadProfile};
 
 #[derive(Serialize)]
 pub(super) struct ThreadShape<'a> {
@@ -20,14 +20,14 @@ pub(super) struct ThreadShape<'a> {
 }
 
 impl<'a> ThreadShape<'a> {
-    pub(super) fn new(thread: &'a ThreadProfile) -> Self {
+    pub(super) fn new(thread: &'a ThreadProfile, functions: &[FunctionProfile]) -> Self {
         Self {
             number: thread.number,
             cpu_ns: thread.cpu_ns,
             calls: thread.calls(),
             ops: thread.ops(),
             functions: &thread.functions,
-            time: thread.time.as_ref().map(TimeShape::new),
+            time: thread.time.as_ref().map(|time| TimeShape::new(time, functions)),
             contexts: thread.contexts.as_ref().map(ContextsShape::new),
         }
     }

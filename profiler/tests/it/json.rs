@@ -4,6 +4,7 @@ use expect_test::expect_file;
 use wprof_profiler::{Ending, FigureKind, Profile, Rate, Run};
 
 use crate::profile::example_with_trap;
+use crate::time;
 
 #[test]
 fn the_shape_is_stable() {
@@ -29,4 +30,29 @@ fn the_line_and_the_indented_text_say_the_same() {
     let parse = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).unwrap();
     assert_eq!(parse(&line), parse(profile.to_json().as_bytes()));
     assert!(!line.contains(&b'\n'));
+}
+
+#[test]
+fn sampled_figures_have_intervals_and_loops_their_time() {
+    let mut profile = example_with_trap();
+    let value = |profile: &Profile| serde_json::from_str::<serde_json::Value>(&profile.to_json()).unwrap();
+    assert_eq!(value(&profile)["functions"][0].get("share"), None);
+    profile.functions[0].kind = FigureKind::Sampled { rate: Rate { counted: 1, of: 20 } };
+    profile.bursts = Some(10);
+    // The header of the loop is at 0. What it calls is in its total.
+    profile.time = Some(time::log(&[(vec![(2, 0)], 3), (vec![(2, 0), (5, 0)], 1)]));
+    let found = value(&profile);
+    let is_between = |part: &serde_json::Value| {
+        let [least, share, most] = ["least", "share", "most"].map(|field| part[field].as_f64().unwrap());
+        least < share && share < most
+    };
+    let own = &found["time"]["routines"][0]["own"];
+    assert_eq!((&own["samples"], &own["share"]), (&3.into(), &0.75.into()));
+    assert!(is_between(own), "{own}");
+    let in_loop = &found["time"]["loops"][0];
+    assert_eq!((&in_loop["function"], &in_loop["header"]), (&2.into(), &0.into()));
+    assert_eq!((&in_loop["own"]["samples"], &in_loop["total"]["samples"]), (&3.into(), &4.into()));
+    // The only function has all instructions, and the interval lies below.
+    let share = &found["functions"][0]["share"];
+    assert!(share["share"] == 1.0 && share["least"].as_f64() < Some(1.0), "{share}");
 }

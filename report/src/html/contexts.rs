@@ -7,10 +7,12 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 use wprof_profiler::{
-    Callee, CommonStacks, Comparison, ContextLog, ContextTree, Profile, Stacks, TimeProfile,
+    Callee, CommonStacks, Comparison, ContextLog, ContextTree, INSTRUCTIONS, Interval, Profile, Shares,
+    Stacks, TimeProfile, Timed,
 };
 
 use super::figures::{self, ContextWeights};
+use super::functions::tenths;
 use super::owners::Owners;
 use crate::ownership::{self, Owner};
 use crate::render::contexts::{full, shown};
@@ -69,6 +71,8 @@ struct Weights {
     name: String,
     own: Vec<u64>,
     with_callees: Vec<u64>,
+    /// The error margins of the shares with callees, in percentage points, if they are sampled.
+    points: Option<Vec<f64>>,
     /// The weights in the earlier profile, with callees.
     before: Option<Vec<u64>>,
 }
@@ -91,8 +95,16 @@ impl Contexts {
         let all = figures::of_contexts(profile).into_iter();
         let mut weights: Vec<Weights> =
             all.map(|weights| Weights::new(&common, &weights, &weights_before)).collect();
+        let is_sampled = tree.kind.rate().is_some();
+        if let Some(instructions) = weights.iter_mut().find(|found| is_sampled && found.name == INSTRUCTIONS)
+        {
+            let shares = Shares::new(profile).of_stacks(stacks, &common.after);
+            instructions.points =
+                shares.map(|shares| shares.iter().map(|share| tenths(share.points())).collect());
+        }
         if let Some((time, of_record)) = &of_time {
-            weights.insert(0, Weights::of_time(stacks, of_record, &time.amounts(0)));
+            let all = profile.time.as_ref().map(TimeProfile::total).unwrap_or_default();
+            weights.insert(0, Weights::of_time(stacks, of_record, &time.amounts(0), all));
         }
         let kept = heaviest(&weights, stacks.stacks.len());
         weights.iter_mut().for_each(|weights| weights.keep(&kept));
@@ -133,10 +145,12 @@ fn alone(tree: &ContextTree) -> CommonStacks {
 }
 
 impl Weights {
-    fn of_time(stacks: &Stacks, of_record: &[Option<u32>], times: &[u64]) -> Self {
+    fn of_time(stacks: &Stacks, of_record: &[Option<u32>], times: &[u64], all: Timed) -> Self {
         let own = stacks.sums(of_record, times);
         let with_callees = stacks.inclusive(&own);
-        Self { name: figures::TIME.to_owned(), own, with_callees, before: None }
+        let points = |&time_ns: &u64| tenths(Interval::of_share(Timed { time_ns, samples: 0 }, all).points());
+        let points = Some(with_callees.iter().map(points).collect());
+        Self { name: figures::TIME.to_owned(), own, with_callees, points, before: None }
     }
 
     fn new(common: &CommonStacks, weights: &ContextWeights, all_before: &[ContextWeights]) -> Self {
@@ -145,7 +159,7 @@ impl Weights {
         let earlier = all_before.iter().find(|earlier| earlier.name == weights.name);
         let earlier = earlier.map(|earlier| stacks.inclusive(&stacks.sums(before, &earlier.own)));
         let with_callees = stacks.inclusive(&own);
-        Self { name: weights.name.clone(), own, with_callees, before: earlier }
+        Self { name: weights.name.clone(), own, with_callees, points: None, before: earlier }
     }
 
     /// Returns the columns by which a stack may be heavy, each with its largest weight.
@@ -157,6 +171,9 @@ impl Weights {
     fn keep(&mut self, kept: &[u32]) {
         for column in [&mut self.own, &mut self.with_callees].into_iter().chain(&mut self.before) {
             *column = kept.iter().map(|&stack| column[stack as usize]).collect();
+        }
+        if let Some(points) = &mut self.points {
+            *points = kept.iter().map(|&stack| points[stack as usize]).collect();
         }
     }
 }
@@ -217,7 +234,10 @@ mod tests {
         own[stacks - 1] = 9;
         own[7] = 5;
         let with_callees = [vec![own.iter().sum()], own[1..].to_vec()].concat();
-        let kept = heaviest(&[Weights { name: String::new(), own, with_callees, before: None }], stacks);
+        let kept = heaviest(
+            &[Weights { name: String::new(), own, with_callees, points: None, before: None }],
+            stacks,
+        );
         assert_eq!(kept, [0, 7, stacks as u32 - 1]);
     }
 }

@@ -2,10 +2,13 @@
 //!
 //! Invariant: positions in lists are the profile's numbers of blocks, edges and paths.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use wprof_profiler::export::CodeMap;
 use wprof_profiler::{
-    CallTarget, EdgePlan, EdgeWeights, FunctionProfile, Path, PathCount, PathEnd, Profile, UnfinishedExit,
+    CallTarget, Callee, EdgePlan, EdgeWeights, FunctionProfile, Path, PathCount, PathEnd, PlaceTime, Profile,
+    UnfinishedExit,
 };
 
 use super::code::{Code, Listing, block_at};
@@ -16,7 +19,7 @@ use crate::render::path_text;
 use crate::render::view::View;
 use crate::tries;
 
-/// The maximum total size of the code of functions shown in detail, which are those with the most instructions.
+/// The maximum total size of the code of functions shown in detail, which are those with the most time or instructions.
 const MOST_CODE: usize = 400 << 10;
 
 /// The maximum number of paths shown per function.
@@ -36,6 +39,8 @@ pub struct Details<'a> {
     edges: Edges,
     /// The chords, which are the edges outside of a spanning tree; none unless edges were counted.
     chords: Option<Vec<u32>>,
+    /// The time of its instructions, if it was sampled.
+    time: Option<&'a InstructionTimes>,
     /// The places in the middle of blocks where calls ended, or were still executing.
     unfinished: Vec<Unfinished>,
     loops: Vec<Loop>,
@@ -140,29 +145,111 @@ struct Tried {
     caught: Vec<u64>,
 }
 
-/// Returns the functions that are shown in detail, hottest first.
-pub fn shown(profile: &Profile) -> Vec<&FunctionProfile> {
-    let mut code = 0;
-    let hottest = profile.functions_by_ops().into_iter().map(|(function, _)| function);
-    hottest
-        .take_while(|function| {
+/// The functions that are shown in detail.
+#[derive(Debug)]
+pub struct Shown {
+    /// Their indices, hottest first.
+    order: Vec<u32>,
+    /// Those that only the timer saw, by index: their code is the module's, without counts.
+    timed: BTreeMap<u32, FunctionProfile>,
+}
+
+impl Shown {
+    /// Chooses the functions with the largest shares of time or instructions.
+    pub fn new(view: &View<'_>) -> Self {
+        let profile = view.profile;
+        let mut shares: BTreeMap<u32, f64> = BTreeMap::new();
+        for function in &profile.functions {
+            shares.insert(function.index, function.ops() as f64 / view.ops.max(1) as f64);
+        }
+        let mut timed = BTreeMap::new();
+        let all = profile.time.as_ref().map_or(0, |time| time.total().time_ns).max(1) as f64;
+        for routine in profile.time.iter().flat_map(|time| time.routines()) {
+            let &Callee::Function { index, .. } = routine.callee else { continue };
+            let of_time = routine.own.time_ns as f64 / all;
+            if let Some(share) = shares.get_mut(&index) {
+                *share = share.max(of_time);
+            } else if routine.own.samples > 0
+                && let Some(function) = view.module.and_then(|module| module.idle_function(index).ok())
+            {
+                timed.insert(index, function);
+                shares.insert(index, of_time);
+            }
+        }
+        let mut order: Vec<(u32, f64)> = shares.into_iter().collect();
+        order.sort_by(|(_, ours), (_, theirs)| theirs.total_cmp(ours));
+        let mut code = 0;
+        let size = |index: u32| {
+            let function = profile.function(index).or_else(|| timed.get(&index));
+            function.map_or(0, |function| (function.code.end - function.code.start) as usize)
+        };
+        let with_room = order.into_iter().map(|(index, _)| index).take_while(|&index| {
             let has_room = code < MOST_CODE;
-            code += (function.code.end - function.code.start) as usize;
+            code += size(index);
             has_room
-        })
-        .collect()
+        });
+        let order = with_room.collect();
+        Self { order, timed }
+    }
+
+    /// Returns the functions, hottest first; `profile` is that of the view.
+    pub fn functions<'a>(&'a self, profile: &'a Profile) -> Vec<&'a FunctionProfile> {
+        let function = |index: &u32| profile.function(*index).or_else(|| self.timed.get(index));
+        self.order.iter().filter_map(function).collect()
+    }
+}
+
+/// The sampled time of the instructions of all functions, by function.
+#[derive(Debug, Default)]
+pub struct Times(BTreeMap<u32, InstructionTimes>);
+
+/// The sampled time of a function's instructions, column by column, ascending by offset.
+#[derive(Debug, Default, Serialize)]
+struct InstructionTimes {
+    offset: Vec<u32>,
+    /// Nanoseconds in which the instruction itself was executed.
+    own_ns: Vec<u64>,
+    /// Nanoseconds with what it called.
+    total_ns: Vec<u64>,
+}
+
+impl Times {
+    /// Sums the time of a profile by instruction.
+    pub fn new(profile: &Profile) -> Self {
+        let Some(time) = &profile.time else { return Self::default() };
+        let place = |node: usize| match time.callee(node) {
+            &Callee::Function { index, .. } => vec![(index, time.nodes[node].offset)],
+            _ => Vec::new(),
+        };
+        let mut found = time.places(place);
+        found.sort_by_key(|found| found.place);
+        let mut all = Self::default();
+        for PlaceTime { place: (index, offset), own, total } in found {
+            let times = all.0.entry(index).or_default();
+            times.offset.push(offset);
+            times.own_ns.push(own.time_ns);
+            times.total_ns.push(total.time_ns);
+        }
+        all
+    }
 }
 
 impl<'a> Details<'a> {
     /// Describes a function of the view's profile, whose code `code` contains if the module is available;
     /// `map` has the module's lines.
-    pub fn new(view: &View<'_>, function: &FunctionProfile, (code, map): (&'a Code, &CodeMap)) -> Self {
+    pub fn new(
+        view: &View<'_>,
+        function: &FunctionProfile,
+        (code, map): (&'a Code, &CodeMap),
+        times: &'a Times,
+    ) -> Self {
         let paths_in_all = function.paths().map(|paths| paths.finished.len());
         Self {
             index: function.index,
             blocks: Blocks::new(function),
             edges: Edges::new(function),
             chords: chords(function),
+            time: times.0.get(&function.index),
             unfinished: unfinished(function),
             loops: loops(function),
             paths_in_all,

@@ -7,7 +7,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 use wprof_profiler::export::CodeMap;
-use wprof_profiler::{Callee, Comparison, FigureKind, FunctionChange, FunctionProfile, Profile};
+use wprof_profiler::{
+    Callee, Comparison, FigureKind, FunctionChange, FunctionProfile, INSTRUCTIONS, Interval, Profile, Shares,
+    TimeProfile, Timed,
+};
 
 use super::figures::{self, Figure};
 use super::owners::Owners;
@@ -46,6 +49,9 @@ struct Column {
     name: String,
     own: Vec<u64>,
     with_callees: Option<Vec<u64>>,
+    /// The error margins of the shares, and of those with callees, in percentage points, if the figure is sampled.
+    points: Option<Vec<f64>>,
+    points_with_callees: Option<Vec<f64>>,
     /// The functions' own figures in the earlier profile, if there is one and it has the figure.
     before: Option<Vec<u64>>,
 }
@@ -73,21 +79,29 @@ impl Functions {
         let mut table = Self { paths: profile.has_paths().then(Vec::new), ..Self::default() };
         for row in &rows {
             let function = row.index.and_then(|index| profile.function(index));
-            table.add(row, function, lines);
+            let is_it = |function: &&&FunctionProfile| Some(function.index) == row.index;
+            table.add(row, function, (lines, function.or_else(|| shown.iter().find(is_it).copied())));
             table.name.push(name(row, &names, before));
             table.owner.push(owner(row, &names, before, owners));
             table.full_name.push(row.index.and_then(|index| full_names.get(&index).cloned()));
             table.details.push(row.index.and_then(|index| details.get(&index).copied()));
         }
         let figures_before = before.map(figures::of_functions).unwrap_or_default();
-        let column = |figure: Figure| Column::new(figure, &rows, &figures_before);
+        let errors = Errors::new(profile);
+        let column = |figure: Figure| Column::new(figure, &rows, &figures_before, &errors);
         table.figures = figures::of_functions(profile).into_iter().map(column).collect();
         table
     }
 
-    fn add(&mut self, row: &Row, function: Option<&FunctionProfile>, lines: &CodeMap) {
+    /// Adds a row: the counts of a function, and the place of its code, which may be known without counts.
+    fn add(
+        &mut self,
+        row: &Row,
+        function: Option<&FunctionProfile>,
+        (lines, code): (&CodeMap, Option<&FunctionProfile>),
+    ) {
         self.index.push(row.index);
-        self.place.push(function.map_or_else(String::new, |function| place(function, lines)));
+        self.place.push(code.map_or_else(String::new, |function| place(function, lines)));
         self.sampled.push(function.and_then(|function| match function.kind {
             FigureKind::Sampled { rate } => Some(rate.as_f64()),
             FigureKind::Exact | FigureKind::Derived | FigureKind::Selected => None,
@@ -101,16 +115,56 @@ impl Functions {
     }
 }
 
+/// What tells how far shares may be wrong.
+struct Errors {
+    /// All sampled time.
+    time: Timed,
+    /// The shares of instructions, if these are sampled.
+    shares: Option<Shares>,
+}
+
+impl Errors {
+    fn new(profile: &Profile) -> Self {
+        let time = profile.time.as_ref().map(TimeProfile::total).unwrap_or_default();
+        Self { time, shares: profile.sampled().map(|_| Shares::new(profile)) }
+    }
+
+    /// Returns the error margins of a column of time.
+    fn of_time(&self, column: &[u64]) -> Vec<f64> {
+        let timed = |&time_ns: &u64| Timed { time_ns, samples: 0 };
+        column.iter().map(|part| tenths(Interval::of_share(timed(part), self.time).points())).collect()
+    }
+
+    fn of_instructions(&self, rows: &[Row]) -> Option<Vec<f64>> {
+        let shares = self.shares.as_ref()?;
+        let points = |row: &Row| row.index.map_or(0.0, |index| tenths(shares.function(index).points()));
+        Some(rows.iter().map(points).collect())
+    }
+}
+
+/// Rounds as tables show it, which keeps the page small.
+pub fn tenths(points: f64) -> f64 {
+    (10.0 * points).round() / 10.0
+}
+
 impl Column {
-    fn new(figure: Figure, rows: &[Row], figures_before: &[Figure]) -> Self {
+    fn new(figure: Figure, rows: &[Row], figures_before: &[Figure], errors: &Errors) -> Self {
         let of = |figures: &BTreeMap<u32, u64>, index: Option<u32>| {
             index.and_then(|index| figures.get(&index).copied()).unwrap_or(0)
         };
         let all = |figures: &BTreeMap<u32, u64>| rows.iter().map(|row| of(figures, row.index)).collect();
         let before = figures_before.iter().find(|before| before.name == figure.name);
         let before = before.map(|before| rows.iter().map(|row| of(&before.own, row.index_before)).collect());
-        let (own, with_callees) = (all(&figure.own), figure.with_callees.as_ref().map(all));
-        Self { name: figure.name, own, with_callees, before }
+        let (own, with_callees): (Vec<u64>, Option<Vec<u64>>) =
+            (all(&figure.own), figure.with_callees.as_ref().map(all));
+        let (points, points_with_callees) = match figure.name.as_str() {
+            figures::TIME => {
+                (Some(errors.of_time(&own)), with_callees.as_deref().map(|column| errors.of_time(column)))
+            }
+            INSTRUCTIONS => (errors.of_instructions(rows), None),
+            _ => (None, None),
+        };
+        Self { name: figure.name, own, with_callees, points, points_with_callees, before }
     }
 }
 

@@ -29,7 +29,7 @@ use crate::sources::Sources;
 use crate::{code_map, names};
 use code::Code;
 use contexts::Contexts;
-use details::Details;
+use details::{Details, Shown};
 use functions::Functions;
 use overview::Overview;
 use owners::Owners;
@@ -95,6 +95,7 @@ pub struct HtmlPage<'a> {
     profile: Cow<'a, Profile>,
     /// The source lines of the module.
     map: CodeMap,
+    shown: Shown,
     code: Code,
     options: Options,
 }
@@ -110,8 +111,9 @@ impl<'a> HtmlPage<'a> {
             share_names(before, profile.to_mut());
         }
         let map = view.module.map(code_map::of_lines).unwrap_or_default();
-        let code = Code::new(view.module, &details::shown(&profile), &map)?;
-        Ok(Self { view: *view, profile, map, code, options })
+        let shown = Shown::new(&View { profile: &profile, ..*view });
+        let code = Code::new(view.module, &shown.functions(&profile), &map)?;
+        Ok(Self { view: *view, profile, map, shown, code, options })
     }
 
     /// Writes the page.
@@ -129,7 +131,11 @@ impl<'a> HtmlPage<'a> {
             match name {
                 "style" => out.write_all(STYLE.as_bytes())?,
                 "script" => out.write_all(SCRIPT.as_bytes())?,
-                "data" => data::write_line(&self.data(), &mut out)?,
+                "data" => {
+                    let mut sources = std::mem::take(&mut self.options.sources);
+                    data::write_line(&self.data(&mut sources), &mut out)?;
+                    self.options.sources = sources;
+                }
                 "details" => self.write_details(&mut out)?,
                 "sources" => self.write_sources(&mut out)?,
                 _ => unreachable!("the page has no other parts"),
@@ -144,15 +150,15 @@ impl<'a> HtmlPage<'a> {
         View { profile: &self.profile, ..self.view }
     }
 
-    fn data(&self) -> Data {
+    fn data(&self, sources: &mut Sources) -> Data {
         let (view, before) = (self.view(), self.options.before.as_ref());
         let mut owners = Owners::new(&view);
         let expanded = self.with_inlined(&self.profile, &mut owners);
         let by_thread = view.profile.by_thread();
         let by_thread = by_thread.as_ref().map(|profile| self.with_inlined(profile, &mut owners));
-        let shown = details::shown(view.profile);
+        let shown = self.shown.functions(view.profile);
         Data {
-            overview: Overview::new(&view, before, &self.map),
+            overview: Overview::new(&view, before, (&self.map, sources), &owners),
             functions: Functions::new(&view, before, &self.map, (&shown, &owners)),
             contexts: Contexts::new(&expanded, before, &owners),
             threads: by_thread.and_then(|profile| Contexts::new(&profile, None, &owners)),
@@ -171,8 +177,10 @@ impl<'a> HtmlPage<'a> {
 
     fn write_details(&self, mut out: impl Write) -> io::Result<()> {
         let view = self.view();
-        let shown = details::shown(view.profile);
-        let mut details = shown.iter().map(|function| Details::new(&view, function, (&self.code, &self.map)));
+        let shown = self.shown.functions(view.profile);
+        let times = details::Times::new(view.profile);
+        let code = (&self.code, &self.map);
+        let mut details = shown.iter().map(|function| Details::new(&view, function, code, &times));
         details.try_for_each(|details| data::write_line(&details, &mut out))
     }
 

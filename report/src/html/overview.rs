@@ -3,17 +3,22 @@
 use serde::Serialize;
 use wprof_profiler::export::CodeMap;
 use wprof_profiler::{
-    Comparison, Ending, EventTotal, FigureKind, HotLoop, HotPath, Profile, Run, ThreadProfile, TimeProfile,
-    Timed, TotalChange,
+    Comparison, Ending, EventTotal, FigureKind, HostCalls, HotLoop, HotPath, Interval, Profile, RoutineTime,
+    Run, ThreadProfile, TimeProfile, Timed, TotalChange,
 };
 
+use super::contexts::PageCallee;
+use super::owners::Owners;
 use crate::names;
 use crate::ownership::Owner;
 use crate::render::lines::LineOps;
 use crate::render::place;
 use crate::render::time::{self, LineTime};
+use crate::render::time_loops::{self, LoopTime};
 use crate::render::view::View;
 use crate::render::{lines, paths, runs, sample, threads};
+use crate::source_line::SourceLine;
+use crate::sources::Sources;
 
 /// The number of hottest loops and paths that are listed.
 const HOTTEST: usize = 12;
@@ -39,7 +44,10 @@ pub struct Overview {
     is_selected: bool,
     /// Sampled time, if there is any.
     time: Option<Timed>,
+    /// The functions, host functions and others with most time.
+    routines: Vec<RoutineShape>,
     lines: Vec<LineShape>,
+    loops_by_time: Vec<LoopTimeShape>,
     /// The lines with most instructions, if all are counted and time says less.
     lines_by_instructions: Vec<LineOpsShape>,
     instructions: u64,
@@ -48,7 +56,7 @@ pub struct Overview {
     functions: u64,
     ran: u64,
     contexts: Option<ContextsShape>,
-    host_calls: Vec<Total>,
+    host_calls: Vec<HostShape>,
     /// The threads, if there are several.
     threads: Vec<ThreadShape>,
     /// The work of the garbage collector, if there was any.
@@ -116,42 +124,102 @@ struct PathShape {
     ops: u64,
 }
 
+/// A function of the host, and its calls.
+#[derive(Debug, Serialize)]
+struct HostShape {
+    name: String,
+    count: u64,
+    /// The time in it, if it was measured.
+    time_ns: Option<u64>,
+}
+
+/// The time of a part of the program.
+#[derive(Debug, Serialize)]
+struct TimeShape {
+    own_ns: u64,
+    total_ns: u64,
+    /// The number of samples of it, and of it with callees.
+    samples: u64,
+    total_samples: u64,
+    /// The error margins of both shares, in percentage points.
+    points: f64,
+    total_points: f64,
+}
+
+impl TimeShape {
+    fn new(own: Timed, total: Timed, all: Timed) -> Self {
+        Self {
+            own_ns: own.time_ns,
+            total_ns: total.time_ns,
+            samples: own.samples,
+            total_samples: total.samples,
+            points: Interval::of_share(own, all).points(),
+            total_points: Interval::of_share(total, all).points(),
+        }
+    }
+}
+
+/// What runs, and its time.
+#[derive(Debug, Serialize)]
+struct RoutineShape {
+    #[serde(flatten)]
+    callee: PageCallee,
+    owner: Owner,
+    #[serde(flatten)]
+    time: TimeShape,
+}
+
+/// A loop and its time.
+#[derive(Debug, Serialize)]
+struct LoopTimeShape {
+    function: u32,
+    place: String,
+    #[serde(flatten)]
+    time: TimeShape,
+}
+
 /// A source line and its time.
 #[derive(Debug, Serialize)]
 struct LineShape {
     place: String,
+    /// The line itself, if its file is there.
+    text: Option<String>,
     owner: Owner,
-    own_ns: u64,
-    total_ns: u64,
-    /// The error margin of the own share, in percentage points.
-    points: f64,
+    #[serde(flatten)]
+    time: TimeShape,
 }
 
 impl LineShape {
-    fn new(view: &View<'_>, found: LineTime) -> Self {
-        let LineTime { line, source, own, total, interval } = found;
+    fn new(view: &View<'_>, found: LineTime, sources: &mut Sources) -> Self {
+        let LineTime { line, source, own, total, .. } = found;
+        let all = view.profile.time.as_ref().map(TimeProfile::total).unwrap_or_default();
         Self {
             place: line,
+            text: text(&source, sources),
             owner: view.ownership.of_file(&source.file),
-            own_ns: own.time_ns,
-            total_ns: total.time_ns,
-            points: interval.points(),
+            time: TimeShape::new(own, total, all),
         }
     }
+}
+
+fn text(line: &SourceLine, sources: &mut Sources) -> Option<String> {
+    sources.text(line).map(|text| names::harmless(&text.trim().replace('\t', " ")))
 }
 
 /// A source line and its instructions.
 #[derive(Debug, Serialize)]
 struct LineOpsShape {
     place: String,
+    text: Option<String>,
     owner: Owner,
     ops: u64,
 }
 
 impl LineOpsShape {
-    fn new(view: &View<'_>, found: LineOps) -> Self {
+    fn new(view: &View<'_>, found: LineOps, sources: &mut Sources) -> Self {
         let LineOps { line, source, ops } = found;
-        Self { place: line, owner: view.ownership.of_file(&source.file), ops }
+        let text = text(&source, sources);
+        Self { place: line, text, owner: view.ownership.of_file(&source.file), ops }
     }
 }
 
@@ -174,8 +242,14 @@ struct Before {
 }
 
 impl Overview {
-    /// Creates the overview of a profile, and of an earlier one if there is one. `map` has the module's lines.
-    pub fn new(view: &View<'_>, before: Option<&Profile>, map: &CodeMap) -> Self {
+    /// Creates the overview of a profile, and of an earlier one if there is one. `map` has the module's lines, and `sources` their
+    /// text.
+    pub fn new(
+        view: &View<'_>,
+        before: Option<&Profile>,
+        (map, sources): (&CodeMap, &mut Sources),
+        owners: &Owners<'_>,
+    ) -> Self {
         let profile = view.profile;
         let (hottest, metrics) = (profile.hottest_paths(), &profile.metrics);
         let are_all = |kind| profile.functions.iter().all(|function| function.kind == kind);
@@ -191,13 +265,15 @@ impl Overview {
             is_exact: are_all(FigureKind::Exact),
             is_selected: are_all(FigureKind::Selected),
             time: time::sampled(view).map(TimeProfile::total),
+            routines: routines(view, owners),
             lines: time::hottest_lines(view, HOTTEST)
                 .into_iter()
-                .map(|found| LineShape::new(view, found))
+                .map(|found| LineShape::new(view, found, sources))
                 .collect(),
+            loops_by_time: loops_by_time(view),
             lines_by_instructions: lines::hottest(view, if profile.is_led_by_time() { 0 } else { HOTTEST })
                 .into_iter()
-                .map(|found| LineOpsShape::new(view, found))
+                .map(|found| LineOpsShape::new(view, found, sources))
                 .collect(),
             instructions: view.ops,
             calls: profile.calls(),
@@ -288,14 +364,38 @@ fn threads(profile: &Profile) -> Vec<ThreadShape> {
     threads::heaviest_first(profile).into_iter().map(shape).collect()
 }
 
-fn host_calls(profile: &Profile) -> Vec<Total> {
-    let total = |calls: &wprof_profiler::HostCalls| Total {
+/// Returns the functions of the host: ordered by time or, if no time was measured, by calls.
+fn host_calls(profile: &Profile) -> Vec<HostShape> {
+    let shape = |calls: &HostCalls| HostShape {
         name: names::harmless(&format!("{}::{}", calls.module, calls.name)),
         count: calls.count,
+        time_ns: calls.time_ns,
     };
-    let mut calls: Vec<Total> = profile.host_calls.iter().map(total).collect();
-    calls.sort_by_key(|call| std::cmp::Reverse(call.count));
+    let mut calls: Vec<HostShape> = profile.host_calls.iter().map(shape).collect();
+    calls.sort_by_key(|call| std::cmp::Reverse((call.time_ns, call.count)));
     calls
+}
+
+/// Returns what takes the most time, also the host's functions and the engine.
+fn routines(view: &View<'_>, owners: &Owners<'_>) -> Vec<RoutineShape> {
+    let Some(time) = time::sampled(view) else { return Vec::new() };
+    let sampled = time.routines().into_iter().filter(|routine| routine.own.samples > 0);
+    let shape = |routine: RoutineTime<'_>| RoutineShape {
+        callee: PageCallee::new(routine.callee),
+        owner: owners.owner(routine.callee),
+        time: TimeShape::new(routine.own, routine.total, time.basis()),
+    };
+    sampled.take(HOTTEST).map(shape).collect()
+}
+
+fn loops_by_time(view: &View<'_>) -> Vec<LoopTimeShape> {
+    let all = view.profile.time.as_ref().map(TimeProfile::total).unwrap_or_default();
+    let shape = |LoopTime { function, place, own, total, .. }: LoopTime| LoopTimeShape {
+        function,
+        place,
+        time: TimeShape::new(own, total, all),
+    };
+    time_loops::hottest(view, HOTTEST).into_iter().map(shape).collect()
 }
 
 fn costs(profile: &Profile) -> Vec<Cost> {

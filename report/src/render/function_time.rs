@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use wprof_profiler::{Callee, Interval, Profile, Timed};
 
-use super::numbers::{duration, percent};
+use super::numbers::{count_of, duration, percent};
 use super::page::{Ink, Span, span};
 
 /// The sampled time of a function.
@@ -41,11 +41,13 @@ impl FunctionTime {
     /// Describes the time of the function and its shares of the run.
     pub fn described(&self) -> String {
         format!(
-            "{}, {} ± {:.1} of all; {} with callees",
+            "{}, {} ± {:.1} of all; {} ± {:.1} with callees, in {}",
             duration(self.own.time_ns),
             percent(self.own.time_ns, self.all.time_ns),
             Interval::of_share(self.own, self.all).points(),
             percent(self.total.time_ns, self.all.time_ns),
+            Interval::of_share(self.total, self.all).points(),
+            count_of(self.total.samples, "sample"),
         )
     }
 

@@ -44,6 +44,7 @@ pub fn functions(view: &View<'_>, limit: usize, style: Style) -> Table {
         ("share", Side::Right),
         ("±", Side::Right),
         ("with callees", Side::Right),
+        ("±", Side::Right),
         ("instructions", Side::Right),
         ("calls", Side::Right),
         ("index", Side::Right),
@@ -66,14 +67,15 @@ fn ink(callee: &Callee) -> Ink {
     if matches!(callee, Callee::Function { .. }) { Ink::Name } else { Ink::Faint }
 }
 
-/// Formats the time, its share, the error of the share, and the share with callees.
+/// Formats the time, its share, the error of the share, and the share with callees and its error.
 pub fn figures(own: Timed, total: Timed, all: Timed) -> Vec<Span> {
-    let interval = Interval::of_share(own, all);
+    let error = |part| span(format!("{:.1}", Interval::of_share(part, all).points()), Ink::Faint);
     vec![
         plain(duration(own.time_ns)),
         span(percent(own.time_ns, all.time_ns), Ink::of_share(own.time_ns, all.time_ns)),
-        span(format!("{:.1}", interval.points()), Ink::Faint),
+        error(own),
         plain(percent(total.time_ns, all.time_ns)),
+        error(total),
     ]
 }
 
@@ -97,6 +99,7 @@ pub fn lines(view: &View<'_>, limit: usize) -> Table {
         ("share", Side::Right),
         ("±", Side::Right),
         ("with callees", Side::Right),
+        ("±", Side::Right),
         ("line", Side::Place),
         ("", Side::Left),
     ]);
@@ -122,8 +125,6 @@ pub struct LineTime {
     pub own: Timed,
     /// The time with all callees.
     pub total: Timed,
-    /// The confidence interval of the line's share of all time.
-    pub interval: Interval,
 }
 
 /// Returns the source lines that take the most time, in order; none if none is known. Time in a library or in the host
@@ -150,7 +151,6 @@ pub fn hottest_lines(view: &View<'_>, limit: usize) -> Vec<LineTime> {
             source: found.place.in_source(),
             own: found.own,
             total: found.total,
-            interval: Interval::of_share(found.own, all),
         }
     };
     let is_of_library = |found: &PlaceTime<Line>| view.ownership.is_library(found.place.file());

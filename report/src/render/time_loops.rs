@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use wprof_profiler::{BlockId, BlockProfile, Callee, FunctionProfile, PlaceTime};
+use wprof_profiler::{BlockId, BlockProfile, Callee, FunctionProfile, PlaceTime, Timed};
 
 use super::contexts::shown;
 use super::page::{Ink, plain, span};
@@ -18,19 +18,47 @@ struct Loop {
     blocks: Vec<BlockProfile>,
 }
 
-/// Returns the loops that take the most time, at most `limit`. The time of a loop itself excludes inner loops and called
-/// functions, which its time with callees includes. Loops of functions that no burst saw are known from the module.
+/// A loop and its time.
+pub struct LoopTime {
+    /// The function.
+    pub function: u32,
+    /// The display name of the function.
+    pub name: String,
+    /// The nesting depth; 1 for an outermost loop.
+    pub depth: u32,
+    /// The first source place of the loop, or else its offset.
+    pub place: String,
+    /// The time of the loop itself, without inner loops and called functions.
+    pub own: Timed,
+    /// The time with all in it.
+    pub total: Timed,
+}
+
+/// Returns the loops that take the most time, at most `limit`.
 pub fn table(view: &View<'_>, limit: usize, style: Style) -> Table {
     let mut table = Table::new(&[
         ("time", Side::Right),
         ("share", Side::Right),
         ("±", Side::Right),
         ("with all in it", Side::Right),
+        ("±", Side::Right),
         ("depth", Side::Right),
         ("place", Side::Place),
         ("loop in", Side::Left),
     ]);
     let Some(time) = sampled(view) else { return table };
+    for LoopTime { name, depth, place, own, total, .. } in hottest(view, limit) {
+        let mut row = figures(own, total, time.basis());
+        let depth = if style.is_wide { depth.to_string() } else { String::new() };
+        row.extend([span(depth, Ink::Faint), plain(place), span(name, Ink::Name)]);
+        table.row(row);
+    }
+    table
+}
+
+/// Returns the loops that take the most time, in order. Loops of functions that no burst saw are known from the module.
+pub fn hottest(view: &View<'_>, limit: usize) -> Vec<LoopTime> {
+    let Some(time) = sampled(view) else { return Vec::new() };
     let mut functions: HashMap<u32, Vec<Loop>> = HashMap::new();
     let mut around = |node: usize| {
         let &Callee::Function { index, .. } = time.callee(node) else { return Vec::new() };
@@ -38,16 +66,14 @@ pub fn table(view: &View<'_>, limit: usize, style: Style) -> Table {
         loops_around(loops, time.nodes[node].offset).map(|at| (index, at)).collect()
     };
     let found = time.places(&mut around);
-    for PlaceTime { place: (index, at), own, total } in found.into_iter().take(limit) {
+    let shape = |PlaceTime { place: (index, at), own, total }: PlaceTime<(u32, usize)>| {
         let Loop { depth, blocks } = &functions[&index][at];
-        let mut row = figures(own, total, time.basis());
         let is_it = |callee: &&Callee| matches!(callee, Callee::Function { index: of, .. } if *of == index);
         let name = time.callees.iter().find(is_it).map(shown).unwrap_or_default();
-        let depth = if style.is_wide { depth.to_string() } else { String::new() };
-        row.extend([span(depth, Ink::Faint), plain(place::of_blocks(view, blocks)), span(name, Ink::Name)]);
-        table.row(row);
-    }
-    table
+        let (depth, place) = (*depth, place::of_blocks(view, blocks));
+        LoopTime { function: index, name, depth, place, own, total }
+    };
+    found.into_iter().take(limit).map(shape).collect()
 }
 
 /// Returns the loops of a function, outer before inner; none if they are not known.

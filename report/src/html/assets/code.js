@@ -1,4 +1,4 @@
-// A function's instructions and source lines side by side, each with how often it ran.
+// A function's instructions and source lines side by side, each with its time and how often it ran.
 
 const CHUNK = 100;
 const MARGIN = 2;
@@ -9,10 +9,13 @@ class Code {
     this.details = details;
     this.listing = details.code;
     this.lines = countLines(details);
+    [this.times, this.totals] = timeLines(details);
+    this.hasTime = details.time !== null;
     this.instructions = new Map();
     this.sources = new Map();
     this.firstOfBlock = new Map();
     this.most = largest(this.lines.map((count) => count ?? 0)) || 1;
+    this.mostTime = largest(this.times);
     this.element = element("div", { class: "code" }, this.sourcePanel(), this.instructionPanel());
   }
 
@@ -38,9 +41,9 @@ class Code {
     return this.places;
   }
 
-  // Brings the line that ran most often into view, on both sides.
+  // Brings the line that takes most time into view or, without time, that ran most often, on both sides.
   showHottest() {
-    const at = this.lines.indexOf(this.most);
+    const at = this.mostTime > 0 ? this.times.indexOf(this.mostTime) : this.lines.indexOf(this.most);
     if (at < 0) return;
     const { file, line, block } = this.listing;
     const source = this.sources.get(`${file[at]}:${line[at]}`)?.[0];
@@ -53,8 +56,8 @@ class Code {
     const rows = text.flatMap((shown, at) => {
       const begins = block[at] >= 0 && block[at] !== open;
       if (block[at] >= 0) open = block[at];
-      const row = this.row(begins ? `b${block[at]}` : "", this.lines[at], shown,
-        { title: offset[at] === null ? null : `offset 0x${offset[at].toString(16)}`, class: block[at] < 0 ? "dead" : null });
+      const row = this.row(begins ? `b${block[at]}` : "", [this.lines[at], this.times[at]], shown,
+        { title: offset[at] === null ? null : `offset 0x${offset[at].toString(16)}${this.withCallees(at)}`, class: block[at] < 0 ? "dead" : null });
       if (begins && !this.firstOfBlock.has(block[at])) this.firstOfBlock.set(block[at], row);
       row.block = block[at];
       if (file[at] >= 0) this.link(row, `${file[at]}:${line[at]}`, this.instructions, this.sources);
@@ -63,10 +66,15 @@ class Code {
     return this.panel("Instructions", rows);
   }
 
+  // The time of a call with what it calls.
+  withCallees(at) {
+    return this.totals[at] > this.times[at] ? `, ${duration(this.totals[at])} with callees` : "";
+  }
+
   // The calls that ended, or stood, at an instruction; null if none did.
   ended(offset) {
     const count = sum(this.details.unfinished.filter((found) => found.offset === offset).map((found) => found.count));
-    return count > 0 ? this.row("✗", count, `${count === 1 ? "call" : "calls"} ended here`, { class: "bad" }) : null;
+    return count > 0 ? this.row("✗", [count, 0], `${count === 1 ? "call" : "calls"} ended here`, { class: "bad" }) : null;
   }
 
   // The lines that the code comes from, and a few around them, file by file.
@@ -77,7 +85,8 @@ class Code {
       if (!files.has(file)) files.set(file, new Map());
       const counts = files.get(file);
       const line = this.listing.line[at];
-      counts.set(line, Math.max(counts.get(line) ?? 0, this.lines[at] ?? 0));
+      const [count, time] = counts.get(line) ?? [0, 0];
+      counts.set(line, [Math.max(count, this.lines[at] ?? 0), time + this.times[at]]);
     });
     if (files.size === 0) return null;
     return this.panel("Source", [...files].flatMap(([file, counts]) => this.fileRows(file, counts)));
@@ -91,7 +100,7 @@ class Code {
     for (const line of numbers) {
       const from = text ? Math.max(1, line - MARGIN, next) : line;
       if (next > 0 && from > next) rows.push(element("div", { class: "gap" }, "⋯"));
-      for (let shown = Math.max(from, next); shown < line; shown += 1) rows.push(this.row(shown, null, text[shown - 1]));
+      for (let shown = Math.max(from, next); shown < line; shown += 1) rows.push(this.row(shown, [null, 0], text[shown - 1]));
       if (line >= next) rows.push(this.sourceRow(file, line, counts, text));
       next = Math.max(next, line + 1);
     }
@@ -104,9 +113,11 @@ class Code {
     return row;
   }
 
-  row(label, count, text, attributes = {}) {
-    const heat = count ? Math.sqrt(count / this.most) : 0;
-    return element("div", { ...attributes, class: `line ${attributes.class ?? ""} ${count === 0 ? "cold" : ""}`, style: count ? `--heat:${heat}` : null },
+  // The heat is that of the time, if there is any.
+  row(label, [count, time], text, attributes = {}) {
+    const part = this.mostTime > 0 ? time / this.mostTime : (count ?? 0) / this.most;
+    return element("div", { ...attributes, class: `line ${attributes.class ?? ""} ${count === 0 && time === 0 ? "cold" : ""}`, style: part > 0 ? `--heat:${Math.sqrt(part)}` : null },
+      this.hasTime ? element("span", { class: "count time" }, time > 0 ? duration(time) : "") : null,
       element("span", { class: "count" }, count === null ? "" : grouped(count)), element("span", { class: "label" }, String(label)),
       element("span", { class: "text" }, text));
   }
@@ -132,7 +143,7 @@ class Code {
       chunks.push(element("div", { class: "chunk", style: `contain-intrinsic-size:auto ${part.length * 19}px` }, part));
     }
     return element("div", { class: "panel" }, element("h2", {}, title),
-      element("div", { class: "listing", tabindex: 0, role: "region", "aria-label": title, "data-keys": true,
+      element("div", { class: this.hasTime ? "listing timed" : "listing", tabindex: 0, role: "region", "aria-label": title, "data-keys": true,
         "aria-description": "Arrow keys choose a line, Enter shows where it is on the other side", onkeydown: walker(rows) }, chunks));
   }
 
@@ -189,6 +200,21 @@ function countLines({ blocks, unfinished, code: { text, block } }) {
     const ended = unfinished.filter((found) => found.block === here && found.ops <= before);
     return blocks.count[here] - sum(ended.map((found) => found.count));
   });
+}
+
+// The nanoseconds in which each line was executed, and those with what it called. A sample is at an instruction: the last line that
+// begins at or before it.
+function timeLines({ time, code: { offset } }) {
+  const found = [offset.map(() => 0), offset.map(() => 0)];
+  const lines = [...offset.keys()].filter((at) => offset[at] !== null).sort((a, b) => offset[a] - offset[b] || a - b);
+  let next = 0;
+  time?.offset.forEach((place, at) => {
+    while (next < lines.length && offset[lines[next]] <= place) next += 1;
+    const line = lines[Math.max(next - 1, 0)];
+    found[0][line] += time.own_ns[at];
+    found[1][line] += time.total_ns[at];
+  });
+  return found;
 }
 
 function baseName(path) {

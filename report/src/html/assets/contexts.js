@@ -206,9 +206,10 @@ class FlameGraph {
 
   figures(stack) {
     const { stacks } = this;
-    const { name, own, with_callees: inclusive, before } = stacks.weight;
+    const { name, own, with_callees: inclusive, points, before } = stacks.weight;
+    const within = points ? ` ± ${margin(points[stack])}` : "";
     const found = [element("b", {}, stacks.fullName(stack)),
-      `${amount(name, inclusive[stack])} ${name}${contexts ? " with callees" : ""}, ${percent(inclusive[stack], sum(stacks.top.map((top) => inclusive[top])))}`];
+      `${amount(name, inclusive[stack])} ${name}${contexts ? " with callees" : ""}, ${percent(inclusive[stack], sum(stacks.top.map((top) => inclusive[top])))}${within}`];
     if (contexts) found.push(`${amount(name, own[stack])} ${name === "calls" ? "calls of it" : "itself"}`);
     if (before) found.push(`${change(before[stack], inclusive[stack])} since the earlier profile`);
     return found;

@@ -29,10 +29,11 @@ class FunctionView {
 
   head() {
     const { row } = this;
-    const one = ({ name, own, with_callees: inclusive, before }) => {
+    const one = ({ name, own, with_callees: inclusive, before, points, points_with_callees: margins }) => {
       const total = TOTALS.get(name);
-      const parts = [`${amount(name, own[row])} ${own[row] === 1 ? name.replace(/s$/, "") : name}`, `${percent(own[row], total)} of all`];
-      if (inclusive) parts.push(`${amount(name, inclusive[row])} with callees`);
+      const within = (found) => (found ? ` ± ${margin(found[row])}` : "");
+      const parts = [`${amount(name, own[row])} ${own[row] === 1 ? name.replace(/s$/, "") : name}`, `${percent(own[row], total)}${within(points)} of all`];
+      if (inclusive) parts.push(`${amount(name, inclusive[row])} with callees${margins ? `, ${percent(inclusive[row], total)}${within(margins)}` : ""}`);
       if (before) parts.push(change(before[row], own[row], name));
       return element("li", {}, element("b", {}, parts[0]), `, ${parts.slice(1).join(", ")}`);
     };

@@ -20,7 +20,9 @@ function columnsOfFunctions() {
       columns.push({ title: "share", of: found.name, text: (row) => percent(found.own[row], total), key: (row) => found.own[row],
         kind: "share", share: (row) => share(found.own[row], total) });
     }
+    if (found.points) numbers("±", found.points, margin);
     if (found.with_callees) numbers(`${found.name} with callees`, found.with_callees, shown);
+    if (found.points_with_callees) numbers("± with callees", found.points_with_callees, margin);
     if (found.before) {
       // Sorted by how much changed, whichever way.
       columns.push({ title: `change of ${found.name}`, of: found.name, isChange: true, text: (row) => change(found.before[row], found.own[row], found.name),

@@ -22,6 +22,9 @@ function findings() {
 
 const NOTABLE = 0.05;
 
+// How far a share may be wrong; empty where it is counted.
+const margin = (points) => (points == null ? "" : points.toFixed(1));
+
 const portion = (name) => `${name} ${name === "time" ? "is" : "are"}`;
 
 function trapped() {
@@ -60,6 +63,11 @@ function heaviestCaller() {
 }
 
 function hottestLoop() {
+  const [timed] = overview.loops_by_time;
+  if (timed && MAIN.name === "time" && share(timed.own_ns, overview.time.time_ns) >= NOTABLE) {
+    return [element("b", {}, percent(timed.own_ns, overview.time.time_ns)), " of the time is in the loop at ", element("code", {}, timed.place),
+      " in ", functionLink(timed.function), "."];
+  }
   const [found] = overview.loops;
   if (!found || share(found.ops, overview.instructions) < NOTABLE) return null;
   const trips = found.entries ? `, ${average(found.iterations / found.entries)} each time it is entered` : "";
@@ -69,8 +77,9 @@ function hottestLoop() {
 
 function mostCalledHost() {
   const all = sum(overview.host_calls.map(({ count }) => count));
-  const [found] = overview.host_calls;
-  if (!found || all < 1000) return null;
+  if (all < 1000) return null;
+  const most = largest(overview.host_calls.map(({ count }) => count));
+  const found = overview.host_calls.find(({ count }) => count === most);
   return ["The host was called ", element("b", {}, grouped(all)), " times, most often ", element("code", {}, found.name), ` (${grouped(found.count)}).`];
 }
 
@@ -173,21 +182,29 @@ function hottest() {
   const all = overview.instructions;
   // In the colour of the code's owner, if that is given.
   const bar = (part, whole, owner) => element("span", { class: `bar ${owner === undefined ? "" : OWNERS[owner][0]}`, style: `--share:${share(part, whole)}` }, percent(part, whole));
-  const heaviest = ({ name, own }) => {
+  const heaviest = ({ name, own, points }) => {
     const order = [...own.keys()].sort((a, b) => own[b] - own[a]).slice(0, 12).filter((row) => own[row] > 0);
-    return [`Functions by ${name}`, [name, "", "function"], "rrl",
-      order.map((row) => [amount(name, own[row]), bar(own[row], TOTALS.get(name), functions.owner[row]),
+    return [`Functions by ${name}`, [name, "", points ? "±" : "", "function"], "rrrl",
+      order.map((row) => [amount(name, own[row]), bar(own[row], TOTALS.get(name), functions.owner[row]), margin(points?.[row]),
         functions.index[row] === null ? functions.name[row] : ownedLink(functions.index[row])])];
   };
+  // Time is also that of the host and of the engine.
+  const byTime = (title, what, found) => [title, ["time", "", "±", "with callees", "±", "samples", ...what.titles], `rrrrrr${what.sides}`, found.map((timed) =>
+    [duration(timed.own_ns), bar(timed.own_ns, overview.time.time_ns, what.owner(timed)), margin(timed.points),
+      percent(timed.total_ns, overview.time.time_ns), margin(timed.total_points), grouped(timed.samples), ...what.cells(timed)])];
+  const line = ({ owner, place, text }) => [[ownerMark(owner), place], element("code", { class: "faint" }, text ?? "")];
+  const ofFunctions = (found) => (found.name === "time" ? byTime("Functions by time", { titles: ["function"], sides: "l", owner: ({ owner }) => owner,
+    cells: ({ name, full_name: full, function: index, owner }) =>
+      [index === null ? [ownerMark(owner), element("span", { title: full }, name)] : ownedLink(index)] }, overview.routines) : heaviest(found));
   const measured = functions.figures.filter(({ name }) => name !== MAIN.name && name !== "calls");
   const tables = [
-    ["Lines by instructions", ["instructions", "", "line"], "rrl", overview.lines_by_instructions.map((found) =>
-      [grouped(found.ops), bar(found.ops, all, found.owner), [ownerMark(found.owner), found.place]])],
-    ["Lines by time", ["time", "", "±", "with callees", "line"], "rrrrl", overview.lines.map((found) =>
-      [duration(found.own_ns), bar(found.own_ns, overview.time.time_ns, found.owner), found.points.toFixed(1),
-        percent(found.total_ns, overview.time.time_ns), [ownerMark(found.owner), found.place]])],
-    heaviest(MAIN),
-    ...measured.map(heaviest),
+    ["Lines by instructions", ["instructions", "", "line", ""], "rrll", overview.lines_by_instructions.map((found) =>
+      [grouped(found.ops), bar(found.ops, all, found.owner), ...line(found)])],
+    byTime("Lines by time", { titles: ["line", ""], sides: "ll", owner: ({ owner }) => owner, cells: line }, overview.lines),
+    ofFunctions(MAIN),
+    byTime("Loops by time", { titles: ["at", "function"], sides: "ll", owner: (timed) => ownerOf(timed.function),
+      cells: (timed) => [timed.place, ownedLink(timed.function)] }, overview.loops_by_time),
+    ...measured.map(ofFunctions),
     ["Hottest loops", ["instructions", "", "trips", "at", "function"], "rrrll", overview.loops.map((found) =>
       [grouped(found.ops), bar(found.ops, all, ownerOf(found.function)), found.entries ? average(found.iterations / found.entries) : "", found.place,
         ownedLink(found.function)])],
@@ -195,8 +212,9 @@ function hottest() {
       [grouped(found.ops), bar(found.ops, all, ownerOf(found.function)), grouped(found.count), ownedLink(found.function), pathLink(found)])],
     ["Threads", ["time", "share", "instructions", "thread"], "rrrl", overview.threads.map(({ name, cpu_ns: time, ops }) =>
       [duration(time), bar(time, sum(overview.threads.map((thread) => thread.cpu_ns))), ops === null ? "" : grouped(ops), name])],
-    ["Calls to the host", ["calls", "function"], "rl", overview.host_calls.slice(0, 12).map((found) =>
-      [grouped(found.count), [ownerMark(RUNTIME), found.name]])],
+    ["Calls to the host", [overview.host_calls.some(({ time_ns: time }) => time !== null) ? "time" : "", "calls", "function"], "rrl",
+      overview.host_calls.slice(0, 12).map((found) =>
+        [found.time_ns === null ? "" : duration(found.time_ns), grouped(found.count), [ownerMark(RUNTIME), found.name]])],
     ["Events", ["count", "kind"], "rl", overview.events.map((found) => [grouped(found.count), found.name])],
     ["What counting cost", ["counters", "placed", "increments"], "lrr", overview.costs.map((found) =>
       [found.placement, grouped(found.counters), grouped(found.increments)])],

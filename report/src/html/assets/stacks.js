@@ -106,7 +106,7 @@ function makeStacks() {
   const rows = functions.index.map((_, row) => row).filter((row) => functions.index[row] !== null);
   const callees = rows.map((row) => ({ name: functions.name[row], function: functions.index[row] }));
   const pick = (column) => column && rows.map((row) => column[row]);
-  const weights = functions.figures.map(({ name, own, before }) =>
-    ({ name, own: pick(own), with_callees: pick(own), before: pick(before) }));
+  const weights = functions.figures.map(({ name, own, points, before }) =>
+    ({ name, own: pick(own), with_callees: pick(own), points: pick(points), before: pick(before) }));
   return new Stacks(callees, pick(functions.owner), rows.map(() => -1), rows.map((_, at) => at), weights);
 }

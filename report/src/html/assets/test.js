@@ -95,11 +95,14 @@ function tryFlameOfOverview(check) {
   check.is("the flame graph comes after the findings", order.slice(1).every((at, before) => order[before] < at), true);
   check.is("it begins with what leads", flame.stacks.weight.name, flame.firstName());
   check.is("frames are drawn in the overview", flame.rows.length > 0);
-  const byTime = overview.before === null && MAIN.name === "time";
-  check.is("time leads", !byTime || flame.stacks.weight.name === "time");
+  const isLed = overview.before === null && MAIN.name === "time";
+  check.is("time leads", !isLed || flame.stacks.weight.name === "time");
   const titles = [...view.querySelectorAll(".columns h2")].map((found) => found.textContent);
   const at = (name) => titles.findIndex((title) => title.startsWith(name));
   check.is("lines come before functions", at("Lines") <= at("Functions"));
+  check.is("loops have their time", at("Loops by time") >= 0, overview.loops_by_time.length > 0);
+  const byTime = [...view.querySelectorAll(".columns .panel")].filter((found) => found.firstChild.textContent === "Functions by time");
+  check.is("what runs by time is all there", sum(byTime.map((found) => found.querySelectorAll("tbody tr").length)), figure("time") ? overview.routines.length : 0);
   check.is("a legend says whose", overview.before !== null || view.querySelectorAll(".legend li").length === OWNERS.length);
   check.is("each frame is somebody's", flame.stacks.owners.every((owner) => owner in OWNERS));
   const fake = (owner) => ({ weight: { with_callees: [1] }, name: () => "f", owner: () => owner });
@@ -147,7 +150,9 @@ function tryFunction(check, row) {
   check.is("all of it fits", canvas.scrollWidth <= canvas.clientWidth + 1 && canvas.scrollHeight <= canvas.clientHeight + 1);
   const ops = details.code && sum(countLines(details).map((count) => count ?? 0));
   if (details.code) {
-    check.is("the counts of lines are those of the function", ops, figure("instructions").own[row]);
+    check.is("the counts of lines are those of the function", ops, figure("instructions")?.own[row] ?? 0);
+    const ofLines = sum([...code.element.querySelectorAll(".listing")].pop().querySelectorAll(".time").length > 0 ? code.times : []);
+    check.is("the time of lines is that of the function", ofLines, details.time ? figure("time").own[row] : 0);
     // A burst cuts paths before the first instruction of a block: no call ended there.
     const ended = details.unfinished.filter((found) => details.code.offset.includes(found.offset));
     const places = new Set(ended.map((found) => found.offset));
