@@ -2,7 +2,7 @@
 //! block ran, and how often each branch went which way.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use wprof::Module;
 use wprof_profiler::{FunctionProfile, Path};
@@ -82,8 +82,12 @@ fn write_inlined(
     let ran: Vec<&FunctionProfile> =
         functions.iter().filter_map(|&function| view.profile.function(function)).collect();
     let ops = render::inlined::ops(view.profile, &code_map::of_instructions(module, &ran)?, &inlined.places);
+    // Those that no burst saw have their time alone.
+    let idle = functions.iter().filter(|&&function| view.profile.function(function).is_none());
+    let idle = idle.map(|&function| Ok((function, module.idle_function(function)?)));
+    let idle: BTreeMap<u32, FunctionProfile> = idle.collect::<Result<_>>()?;
     let code = disassembly::of_functions(module, &functions.into_iter().collect::<Vec<_>>())?;
-    render::inlined::write(page, view, inlined, &ops, (code, sources));
+    render::inlined::write(page, view, inlined, (&ops, &idle), (code, sources));
     Ok(())
 }
 

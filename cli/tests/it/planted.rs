@@ -146,6 +146,26 @@ fn callgrind_has_direct_calls_of_exact_profiles() {
     assert!(calls.contains(&1000) && calls.contains(&990), "{calls:?}");
 }
 
+/// In a short run as users have it, no burst may have seen the function that contains the code; the timer has.
+#[test]
+fn what_is_only_inlined_has_its_time_and_code_without_bursts() {
+    let folder = Folder::new();
+    let (profile, module) = (folder.path("p.wprof"), path("dedup", "wasm"));
+    wprof(&["run", "-q", "--rate", "1000", "--burst", "inf:1", "-o", &profile, &module]).succeeded();
+    let annotated = wprof(&["annotate", &profile, "dedup"]).succeeded();
+    let mut lines = annotated.lines();
+    assert!(lines.next().is_some_and(|head| head.starts_with("dedup::dedup  inlined at ")), "{annotated}");
+    let time = lines.next().unwrap_or_default();
+    assert!(time.contains(" there, ") && time.contains(" ± ") && time.contains(" samples"), "{annotated}");
+    assert!(annotated.contains("not counted: no burst saw it"), "{annotated}");
+    assert!(!annotated.contains("0 instructions there"), "{annotated}");
+    let source = std::fs::read_to_string(path("dedup", "rs")).expect("the source is there");
+    let planted = source.lines().find(|line| line.contains("// PLANTED")).expect("it is marked");
+    let is_timed = |line: &str| line.contains(" ms ") || line.contains(" s ");
+    let mut at = annotated.lines().filter(|line| line.contains(planted.trim()));
+    assert!(at.any(is_timed), "{annotated}");
+}
+
 /// A function that exists only inlined has its instructions in others.
 #[test]
 fn what_is_only_inlined_is_shown_at_all_its_places() {
@@ -171,7 +191,7 @@ fn what_is_only_inlined_is_shown_at_all_its_places() {
     let source = std::fs::read_to_string(path("dedup", "rs")).expect("the source is there");
     let planted = source.lines().find(|line| line.contains("// PLANTED")).expect("it is marked");
     assert!(annotated.contains(planted.trim()), "{planted}: {annotated}");
-    let callers = wprof(&["report", &profile, "--callers", "dedup"]).succeeded();
+    let callers = wprof(&["report", &profile, "--callers", "dedup", "--least", "0"]).succeeded();
     assert!(callers.contains("Callers by instructions"), "{callers}");
     let rows = callers.lines().filter(|line| line.contains("dedup::main"));
     assert_eq!(rows.map(first).sum::<u64>(), all, "{callers}");
