@@ -14,6 +14,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::readers::{accepted, foreign};
 use super::{Folder, program, wprof};
 
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -190,6 +191,31 @@ fn how_to_pages_show_what_commands_print() {
             "{format}"
         );
     }
+}
+
+/// The command of another program on the page of lcov, where that program is installed.
+#[test]
+fn genhtml_shows_the_coverage_of_the_tutorials_program() {
+    let (folder, page) = (folder(), Path::new(BOOK).join("how-to/exports/lcov.md"));
+    check(&Path::new(BOOK).join("how-to/exports.md"), &folder);
+    check(&page, &folder);
+    let content = text(&page);
+    let (_, block) = blocks(&content).find(|(language, _)| *language == "sh").expect("it has a block");
+    let words: Vec<&str> = block.split_whitespace().collect();
+    assert_eq!(words[0], "genhtml", "{block}");
+    // The source lies in the folder, to which paths in the debug information are relative.
+    let mut genhtml = Command::new(words[0]);
+    let Some(output) = foreign(genhtml.args(&words[1..]).current_dir(folder.path(""))) else { return };
+    let (said, lcov) = (accepted(output), text(Path::new(&folder.path("words.info"))));
+    let sum = |key: &str| -> u64 {
+        lcov.lines().filter_map(|line| line.strip_prefix(key)).map(|n| n.parse::<u64>().unwrap()).sum()
+    };
+    let expected = format!("({} of {} lines)", sum("LH:"), sum("LF:"));
+    assert!(said.contains(&expected), "{expected}: {said}");
+    let shown = files(Path::new(&folder.path("coverage")), "html");
+    let of_source = |path: &&PathBuf| path.file_name().is_some_and(|name| name == "words.c.gcov.html");
+    let source = text(shown.iter().find(of_source).unwrap_or_else(|| panic!("no words.c: {shown:?}")));
+    assert!(source.contains("strlen"), "{source}");
 }
 
 /// Commands of ours stand in blocks that are run. In others they would age.
