@@ -17,7 +17,7 @@ use crate::inlined::{Inlined, Place};
 use crate::names::Named;
 use crate::render::numbers::count_of;
 use crate::render::plan;
-use crate::{inlined, names};
+use crate::{fitted_name, inlined, names};
 
 /// The forms that a function takes on its way to machine code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -183,11 +183,19 @@ fn explained(options: &Options, module: &Module, function: &Named) -> Result<Str
     let explained = Explained { options, module, plan: &plan };
     Ok(match options.stage {
         Stage::Cfg => plan.cfg.to_string(),
-        Stage::Plan => plan::text(module.info(), &plan, collection, &function.shown()),
+        Stage::Plan => plan::text(module.info(), &plan, collection, &title(&function.shown(), options)),
         Stage::Graph => explained.version()?.0.to_string(),
         Stage::Decisions => explained.decisions()?,
         Stage::Clif | Stage::Asm => explained.code()?,
     })
+}
+
+/// The width of a name that leaves room for what is said of the function behind it.
+const NAME_WIDTH: usize = 60;
+
+/// Returns a name with which a line begins, cut unless names are shown in full.
+fn title(name: &str, options: &Options) -> String {
+    if options.full_names { name.to_owned() } else { fitted_name::cut(name, NAME_WIDTH) }
 }
 
 /// A function that is compiled to be looked at.

@@ -27,12 +27,39 @@ pub fn fitted(name: &str, width: usize) -> String {
 
 /// Returns the name in at most `width` columns, cut at its end if shortening it is not enough.
 pub fn cut(name: &str, width: usize) -> String {
-    let mut text = fitted(name, width);
-    if text.width() > width {
-        while text.width() >= width && text.pop().is_some() {}
-        text.push('…');
+    cut_at_end(&fitted(name, width), width)
+}
+
+/// Returns a place, such as `long_file.c:16`, in at most `width` columns: the file gives way, so that the line stays. What follows
+/// the line is cut first, at its end, as is a place without a line.
+pub fn place(text: &str, width: usize) -> String {
+    let (file, line, rest) = parts(text);
+    let without_rest = file.width() + line.width();
+    if text.width() <= width || without_rest < width || line.width() + 2 > width {
+        return cut_at_end(text, width);
     }
-    text
+    let room = if rest.is_empty() { width } else { width - 1 };
+    // There is room for the line, and for `…` behind it if more follows.
+    let more = if rest.is_empty() { "" } else { "…" };
+    format!("{}{line}{more}", cut_at_end(file, room.saturating_sub(line.width())))
+}
+
+/// Divides a place at its first line number: the file, the number with its colon, and what follows.
+fn parts(text: &str) -> (&str, &str, &str) {
+    let is_number = |&(at, _): &(usize, &str)| text[at + 1..].starts_with(|c: char| c.is_ascii_digit());
+    let Some((colon, _)) = text.match_indices(':').find(is_number) else { return (text, "", "") };
+    let digits = text[colon + 1..].bytes().take_while(u8::is_ascii_digit).count();
+    let end = colon + 1 + digits;
+    (&text[..colon], &text[colon..end], &text[end..])
+}
+
+fn cut_at_end(text: &str, width: usize) -> String {
+    let mut shown = text.to_owned();
+    if shown.width() > width {
+        while shown.width() >= width && shown.pop().is_some() {}
+        shown.push('…');
+    }
+    shown
 }
 
 /// Returns the contents of brackets behind names that are worth leaving out.
@@ -86,6 +113,25 @@ mod tests {
         let names = ["a::long::name", "f<int>(int)", "ééééé"];
         assert_eq!(names.map(|name| cut(name, 4)), ["a::…", "f<……", "ééé…"]);
         assert_eq!(cut("main", 4), "main");
+    }
+
+    #[test]
+    fn the_line_of_a_place_stays() {
+        let of = |text: &str, width| place(text, width);
+        assert_eq!(of("words-fixed.c:45", 16), "words-fixed.c:45");
+        assert_eq!(
+            [15, 12, 5].map(|width| of("words-fixed.c:45", width)),
+            ["words-fixed…:45", "words-fi…:45", "w…:45"]
+        );
+        // What follows the line gives way before the file does.
+        let library = "words.c:16 (strlen)";
+        assert_eq!(
+            [18, 12, 11].map(|width| of(library, width)),
+            ["words.c:16 (strle…", "words.c:16 …", "words.c:16…"]
+        );
+        assert_eq!([10, 8].map(|width| of(library, width)), ["words…:16…", "wor…:16…"]);
+        assert_eq!(of("0x123456 and more", 9), "0x123456…");
+        assert_eq!([4, 3, 1].map(|width| of("a_file.c:1234", width).chars().count()), [4, 3, 1]);
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub enum Command {
     Serve(serve::ServeArgs),
     /// Show live where a running program spends its time
     Top(top::TopArgs),
-    /// Show where a program spent its instructions
+    /// Show where a program spent its time and its instructions
     Report(report::ReportArgs),
     /// Show a profile in the browser
     View(view::ViewArgs),

@@ -214,26 +214,44 @@ fn names_are_short_and_in_full_where_asked_or_pointed_at() {
 fn no_line_is_wider_than_the_screen_or_120_columns() {
     let folder = Folder::new();
     let wide = format!("$\"{}::is_odd(int)\"", "namespace_".repeat(20));
-    let (_, profile) = profile(&folder, &COUNT.replace("$is_odd", &wide));
-    let commands: [&[&str]; 6] = [
+    let (module, profile) = profile(&folder, &COUNT.replace("$is_odd", &wide));
+    let [other, trace, whole] = ["other.wprof", "m.wtrace", "m.wpp"].map(|name| folder.path(name));
+    let record = ["trace", "record", "-q", "-o", &trace, "--invoke", "count", &module, "300"];
+    wprof(&record).succeeded();
+    wprof(&["trace", "compress", "-q", &trace, "-o", &whole]).succeeded();
+    let run =
+        ["run", "--rate", "off", "--collect", "paths,cct", "-o", &other, "--invoke", "count", &module, "1"];
+    let commands: [&[&str]; 14] = [
+        &run,
         &["report", &profile],
         &["report", &profile, "--cct"],
         &["report", &profile, "--callers", "is_odd"],
         &["annotate", &profile, "is_odd"],
         &["residual", &profile],
         &["diff", &profile, &profile],
+        &["top", "--follow", &profile],
+        &["overlap", &profile, &other],
+        &["rank", "--failing", &profile, "--passing", &other],
+        &["rank", "--tests", &profile, &other],
+        &["trace", "hot", &whole],
+        &["trace", "stats", &trace],
+        &["explain", &module, "is_odd"],
     ];
     for args in commands {
         for (columns, width) in [(Some("70"), 70), (None, 120)] {
+            // What `explain` shows is not laid out, only its names are short.
+            let width = if args[0] == "explain" { 120 } else { width };
             let mut command = super::command(args);
             match columns {
                 Some(columns) => command.env("COLUMNS", columns),
                 None => command.env_remove("COLUMNS"),
             };
             let output = command.output().unwrap();
-            let text = String::from_utf8(output.stdout).unwrap();
+            // The summary of a run is for people, and beside the program's output.
+            let shown = if args[0] == "run" { output.stderr } else { output.stdout };
+            let text = String::from_utf8(shown).unwrap();
             let longest = text.lines().max_by_key(|line| line.chars().count()).unwrap_or_default();
-            assert!(longest.chars().count() <= width, "{args:?}, {columns:?}: {longest}");
+            assert!(!longest.is_empty() && longest.chars().count() <= width, "{args:?}, {columns:?}: {text}");
         }
     }
     let unknown = wprof(&["annotate", &profile, "nothing"]).failed();

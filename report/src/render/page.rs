@@ -84,6 +84,11 @@ impl Span {
         span(fit(shorter.as_ref().unwrap_or(&self.text), width, true), self.ink)
     }
 
+    /// Cuts a place to at most `width` columns: its line stays.
+    pub(crate) fn cut_place(&self, width: usize) -> Self {
+        span(fitted_name::place(&self.text, width), self.ink)
+    }
+
     /// Reports whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()

@@ -7,7 +7,7 @@ use super::page::{Ink, Span, plain, span};
 pub enum Side {
     /// Names: the first to be cut where there is no room, the longest first.
     Left,
-    /// Places: cut when names are short already.
+    /// Places: cut when names are short already, so that their lines stay.
     Place,
     /// Figures.
     Right,
@@ -96,7 +96,8 @@ impl Table {
             let padded = if side == Side::Right { width } else { width.min(most) };
             let padding = plain(" ".repeat(padded.saturating_sub(cell.width())));
             match side {
-                Side::Left | Side::Place => line.extend([cell.cut(width), padding]),
+                Side::Left => line.extend([cell.cut(width), padding]),
+                Side::Place => line.extend([cell.cut_place(width), padding]),
                 Side::Right => line.extend([padding, cell.clone()]),
             }
         }
@@ -153,7 +154,7 @@ mod tests {
         );
         assert_eq!(text(72), "  1,234,567  a_long_file.rs:1234  a::function::of::s…  another::function");
         assert_eq!(text(60), "  1,234,567  a_long_file.rs:1234  a::function…  another::fu…");
-        assert_eq!(text(55), "  1,234,567  a_long_file.r…  a::function…  another::fu…");
+        assert_eq!(text(55), "  1,234,567  a_long_f…:1234  a::function…  another::fu…");
         assert!(
             text(20).starts_with("  1,234,567  a_long") && text(20).chars().count() == 20,
             "{}",

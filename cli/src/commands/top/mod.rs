@@ -35,9 +35,9 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("\
-Runs a program as `wprof run` does, and repeatedly shows the functions that execute most: `now` is \
-the share since the last update, `so far` the share since the start. The figures are estimates from \
-bursts. On a terminal each update replaces the last one; elsewhere they follow each other.
+Runs a program as `wprof run` does, and repeatedly shows the functions that take the most time: `now` is \
+the share since the last update, `time` how much that was, `so far` the share since the start. A timer samples time; \
+instructions are estimates from bursts, by which functions are ordered with `--rate off`. On a terminal each update replaces the last one; elsewhere they follow each other.
 
 The program keeps its own input. Its output to the terminal is shown when it has ended, because the \
 table occupies the terminal until then. Ctrl-C stops the program. The exit code is the program's.
