@@ -73,7 +73,7 @@ struct StackShape {
 impl<'a> TimeShape<'a> {
     /// Creates the shape of sampled time; loops are those of `functions`.
     pub(super) fn new(time: &'a TimeProfile, functions: &[FunctionProfile]) -> Self {
-        let all = time.total();
+        let (all, basis) = (time.total(), time.basis());
         let routines = time.routines();
         let numbers: HashMap<_, u32> = routines.iter().map(|routine| routine.callee).zip(0..).collect();
         let number = |node: usize| numbers.get(time.callee(node)).copied().unwrap_or(0);
@@ -87,8 +87,8 @@ impl<'a> TimeShape<'a> {
         let stacks = stacks.collect();
         let routine = |&RoutineTime { callee, own, total }: &RoutineTime<'a>| RoutineShape {
             callee: CalleeShape::new(callee),
-            own: PartShape::new(own, all),
-            total: PartShape::new(total, all),
+            own: PartShape::new(own, basis),
+            total: PartShape::new(total, basis),
         };
         let routines = routines.iter().map(routine).collect();
         let loops = loops(time, functions);
@@ -115,7 +115,7 @@ fn loops(time: &TimeProfile, functions: &[FunctionProfile]) -> Vec<LoopShape> {
         let around = loops.iter().rev().filter(|found| found.blocks.iter().any(holds));
         around.map(|found| (index, found.header)).collect()
     };
-    let part = |timed| PartShape::new(timed, time.total());
+    let part = |timed| PartShape::new(timed, time.basis());
     let shape = |PlaceTime { place: (function, header), own, total }| LoopShape {
         function,
         header,

@@ -103,7 +103,7 @@ impl Contexts {
                 shares.map(|shares| shares.iter().map(|share| tenths(share.points())).collect());
         }
         if let Some((time, of_record)) = &of_time {
-            let all = profile.time.as_ref().map(TimeProfile::total).unwrap_or_default();
+            let all = profile.time.as_ref().map(TimeProfile::basis).unwrap_or_default();
             weights.insert(0, Weights::of_time(stacks, of_record, &time.amounts(0), all));
         }
         let kept = heaviest(&weights, stacks.stacks.len());

@@ -125,7 +125,7 @@ struct Errors {
 
 impl Errors {
     fn new(profile: &Profile) -> Self {
-        let time = profile.time.as_ref().map(TimeProfile::total).unwrap_or_default();
+        let time = profile.time.as_ref().map(TimeProfile::basis).unwrap_or_default();
         Self { time, shares: profile.sampled().map(|_| Shares::new(profile)) }
     }
 

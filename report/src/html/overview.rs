@@ -192,7 +192,7 @@ struct LineShape {
 impl LineShape {
     fn new(view: &View<'_>, found: LineTime, sources: &mut Sources) -> Self {
         let LineTime { line, source, own, total, .. } = found;
-        let all = view.profile.time.as_ref().map(TimeProfile::total).unwrap_or_default();
+        let all = view.profile.time.as_ref().map(TimeProfile::basis).unwrap_or_default();
         Self {
             place: line,
             text: text(&source, sources),
@@ -389,7 +389,7 @@ fn routines(view: &View<'_>, owners: &Owners<'_>) -> Vec<RoutineShape> {
 }
 
 fn loops_by_time(view: &View<'_>) -> Vec<LoopTimeShape> {
-    let all = view.profile.time.as_ref().map(TimeProfile::total).unwrap_or_default();
+    let all = view.profile.time.as_ref().map(TimeProfile::basis).unwrap_or_default();
     let shape = |LoopTime { function, place, own, total, .. }: LoopTime| LoopTimeShape {
         function,
         place,

@@ -91,7 +91,7 @@ pub fn write_head(page: &mut Page, view: &View<'_>, inlined: &Inlined, ops: &[u6
 
 /// Writes a part of the sampled time, with its interval.
 fn write_time(page: &mut Page, profile: &Profile, part: Timed, what: &str) {
-    let all = profile.time.as_ref().map(TimeProfile::total).unwrap_or_default();
+    let all = profile.time.as_ref().map(TimeProfile::basis).unwrap_or_default();
     page.line(&[plain(format!(
         "  {}{what}, {} ± {:.1} of all, in {}",
         duration(part.time_ns),
