@@ -129,7 +129,7 @@ fn host_function(store: &mut Store<Data>, name: &str, ty: FuncType) -> Func {
                 let Some(func) = caller.get_export(entry).and_then(Extern::into_func) else { return Ok(()) };
                 let called = func.call(&mut caller, &[Val::I32(argument)], results);
                 if called.is_err() && forgive {
-                    caller.take_pending_exception();
+                    wasmtime::AsContextMut::as_context_mut(&mut caller).take_pending_exception();
                     results[0] = Val::I32(-1);
                     return Ok(());
                 }
