@@ -89,6 +89,7 @@ pub use table::{Resource, ResourceTable, ResourceTableError};
 pub use typed::custom;
 pub use typed::{Args, ComponentType, Lift, Lower, Params, Results, Returns};
 pub use typed_func::TypedFunc;
+#[doc(inline)]
 pub use types::{FuncType, Type, TypeKind};
 pub use val::Val;
 /// Generates the Rust interface of a component from WIT: types, traits that the host implements for imports, and
