@@ -17,7 +17,7 @@ const TEXT: &str = r#"(component
     (export "level" (type (eq $plain)))
     (export "line" (func (param "at" u32) (param "text" string) (result bool)))))
   (import "plain" (func $plain))
-  (core module $lib (export "lib") (func (export "f") (param i32) (result i64) (i64.const 1)))
+  (core module $lib (func (export "f") (param i32) (result i64) (i64.const 1)))
   (component $C
     (type $thing (resource (rep i32)))
     (export $exported "thing" (type $thing))

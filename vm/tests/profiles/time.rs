@@ -488,8 +488,9 @@ fn time_in_bulk_operations_is_the_callers_and_compiling_is_the_engines() -> Outc
     let profile = instance.profile(&store)?;
     let time = time_of(&profile);
     let (engine_own, all) = (timed(time, "engine").0, time.total());
-    assert!(all.samples > 5 && engine_own.samples * 2 > all.samples, "{engine_own:?} of {all:?}");
-    assert!(timed(time, "compile").1.samples * 2 > all.samples, "it is called from there");
+    assert!(all.samples > 5 && engine_own.time_ns * 2 > all.time_ns, "{engine_own:?} of {all:?}");
+    // The first samples stand for less time than others, and are of the compilation of `compile` itself.
+    assert!(timed(time, "compile").1.time_ns * 2 > all.time_ns, "it is called from there");
     let bulk = instance.get_typed_func::<(), ()>(&mut store, "bulk")?;
     while timed(instance.profile(&store)?.time.as_ref().expect("sampled"), "bulk").1.samples < SAMPLES {
         bulk.call(&mut store, ())?;
