@@ -86,7 +86,9 @@ settings! {
     "frames": "as many as fit",
         "limited" => |c| _ = c.max_call_depth(Some(1 << 20));
     "pool": "none",
-        "for two" => |c| _ = c.pooling(Some(PoolingConfig::for_instances(2)));
+        "for two" => |c| _ = c.pooling(Some(PoolingConfig::for_instances(2))),
+        "for two, with copies of the data" =>
+            |c| _ = c.allocation_strategy(PoolingConfig::for_instances(2)).memory_init_cow(false);
     "events": "none",
         "all" => |c| _ = c.count_events(kinds()),
         "with a budget" => |c| _ = c.count_events(kinds()).budget("instructions"),

@@ -25,8 +25,8 @@ use crate::{Engine, Error, ErrorKind, Result};
 const MAGIC: [u8; 6] = *b"\0wprof";
 /// The version of the format.
 const VERSION: u8 = 2;
-/// Length of the prefix, the kind and the version.
-const HEAD: usize = MAGIC.len() + 2;
+/// Length of the prefix, the kind and the version: as many bytes tell what was compiled.
+pub const HEAD: usize = MAGIC.len() + 2;
 const HASH: usize = 32;
 const HASHES: usize = HEAD + 3 * HASH;
 /// Offset at which the hashed part begins.
@@ -103,7 +103,7 @@ pub enum CodeSource {
 }
 
 /// Hashes of the environment that code is compiled for, which must be the same where it runs.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct MadeFor([[u8; HASH]; 3]);
 
 /// The message for each part of [`MadeFor`] that differs.

@@ -97,6 +97,13 @@ impl Engine {
         self.0.core.pool().map_or((0, 0), |pool| pool.kept_now())
     }
 
+    /// Returns how many tables, and how many stacks of calls that waited, are currently kept: see
+    /// [`PoolingConfig::tables`](crate::PoolingConfig::tables) and [`PoolingConfig::stacks`](crate::PoolingConfig::stacks).
+    pub fn pooled_tables_and_stacks(&self) -> (usize, usize) {
+        let tables = self.0.core.pool().map_or(0, |pool| pool.kept_tables());
+        (tables, self.0.core.fiber_stacks().len())
+    }
+
     /// Returns the failed proofs of the first few functions, for developers of the passes: see [`Config::verify`].
     pub fn unproven(&self) -> Vec<String> {
         self.0.core.compiler().proofs().reports()

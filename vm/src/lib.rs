@@ -75,8 +75,8 @@ pub use artifact::Precompiled;
 pub use backtrace::{FrameInfo, WasmBacktrace};
 pub use caller::Caller;
 pub use config::{
-    Adaptive, AdaptiveProfile, Collect, Config, ExactProfile, PerfFormat, PoolingConfig, ProfilingConfig,
-    Strategy, Trigger,
+    Adaptive, AdaptiveProfile, Collect, Config, ExactProfile, InstanceAllocationStrategy, PerfFormat,
+    PoolingConfig, ProfilingConfig, Strategy, Trigger,
 };
 pub use core_dump::WasmCoreDump;
 pub use engine::{Engine, EngineWeak};
@@ -108,7 +108,9 @@ pub use runtime::gc::Statistics as GcStatistics;
 pub use runtime::interruption::allocator::ProcessAllocator;
 pub use runtime::interruption::deadline::UpdateDeadline;
 pub use shared_memory::{MemoryAccessError, SharedMemory, WaitOutcome};
-pub use store::{AsContext, AsContextMut, Store, StoreContext, StoreContextMut};
+pub use store::{
+    AsContext, AsContextMut, CallHookHandler, DeadlineContext, Store, StoreContext, StoreContextMut,
+};
 pub use table::Table;
 pub use trace::TraceSummary;
 pub use trap::{OutOfBudget, Trap};

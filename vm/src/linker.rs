@@ -277,6 +277,24 @@ impl<T: 'static> Linker<T> {
         place(&mut store.as_context_mut(), definition, module, name).ok()
     }
 
+    /// Returns the default function of a module: the one with an empty name, or else with the name `_start`. If neither is
+    /// defined, that is a function without parameters and results that does nothing.
+    ///
+    /// # Errors
+    /// Fails if the name is defined as something else than a function, or if the system has no memory for a host function
+    /// in the store.
+    pub fn get_default(&self, mut store: impl AsContextMut<Data = T>, module: &str) -> Result<Func> {
+        let mut context = store.as_context_mut();
+        for name in ["", "_start"] {
+            let Some(definition) = self.find(module, name) else { continue };
+            let item = place(&mut context, definition, module, name)?;
+            let message = format_args!("the default export `{module}::{name}` is no function");
+            return item.into_func().ok_or_else(|| Error::new(ErrorKind::Link, message));
+        }
+        let nothing: HostFunc<T> = IntoFunc::<T, (), ()>::into_func(|| {});
+        host_calls::add(context.0, &Arc::new(nothing), None).map(Func)
+    }
+
     /// Instantiates `module` with imports by name, and runs its start function.
     ///
     /// # Errors

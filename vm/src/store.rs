@@ -53,8 +53,8 @@ pub(crate) struct Hooks<T: 'static> {
     /// Finds the limiter of the store's resources.
     pub(crate) limiter: Option<Limiter<T>>,
     /// See [`Store::call_hook`].
-    pub(crate) on_call: Option<Box<OnCall<T>>>,
-    /// See [`Store::deadline_callback`].
+    pub(crate) on_call: Option<OnCall<T>>,
+    /// See [`Store::epoch_deadline_callback`].
     pub(crate) on_deadline: Option<Box<OnDeadline<T>>>,
 }
 
@@ -68,8 +68,42 @@ pub(crate) enum Limiter<T: 'static> {
 
 type FindLimiter<T> = dyn (FnMut(&mut T) -> &mut dyn ResourceLimiter) + Send + Sync;
 type FindLimiterAsync<T> = dyn (FnMut(&mut T) -> &mut dyn ResourceLimiterAsync) + Send + Sync;
-type OnCall<T> = dyn FnMut(StoreContextMut<'_, T>, CallHook) -> Result<()> + Send + Sync;
-type OnDeadline<T> = dyn FnMut(&mut T) -> Result<UpdateDeadline> + Send + Sync;
+
+/// A call hook that may wait: see [`Store::call_hook_async`].
+pub trait CallHookHandler<T: 'static>: Send + Sync {
+    /// Is called each time control passes between the host and wasm code. The program goes on when the future is ready.
+    ///
+    /// # Errors
+    /// An error ends the program, unless the program has already ended by another error.
+    fn handle_call_event<'a>(
+        &'a self,
+        store: StoreContextMut<'a, T>,
+        passage: CallHook,
+    ) -> Box<dyn Future<Output = Result<()>> + Send + 'a>;
+}
+
+/// The hook of a store's passages.
+pub(crate) enum OnCall<T: 'static> {
+    /// It answers at once.
+    Prompt(Box<PromptHook<T>>),
+    /// It may wait before it answers.
+    Awaited(Box<dyn CallHookHandler<T>>),
+}
+
+/// The callback of deadlines.
+pub(crate) type OnDeadline<T> = dyn FnMut(DeadlineContext<'_, T>) -> Result<UpdateDeadline> + Send + Sync;
+
+type PromptHook<T> = dyn FnMut(StoreContextMut<'_, T>, CallHook) -> Result<()> + Send + Sync;
+
+/// What a deadline callback sees of its store: see [`Store::epoch_deadline_callback`].
+///
+/// The program may wait in the middle of a loop, and its code keeps bounds and addresses of memories in registers. So
+/// there is no access to what wasm code reads and writes; a host function has that.
+pub struct DeadlineContext<'a, T: 'static> {
+    pub(crate) data: &'a mut T,
+    pub(crate) engine: &'a Engine,
+    pub(crate) store: &'a StoreOpaque,
+}
 
 /// See [`Store::on_out_of_budget`].
 pub(crate) type AskEmbedder<T> = dyn FnMut(&mut T, i64) -> Option<u64> + Send + Sync;
@@ -256,6 +290,14 @@ impl<T: 'static> StoreContextMut<'_, T> {
     /// Fails as [`Store::set_deadline`] does.
     pub fn set_deadline(&mut self, at: Option<Instant>) -> Result<()> {
         self.0.opaque.stop_at(at)
+    }
+
+    /// Sets the epoch at which wasm code stops: see [`Store::set_epoch_deadline`].
+    ///
+    /// # Errors
+    /// Fails as [`Store::set_epoch_deadline`] does.
+    pub fn set_epoch_deadline(&mut self, epochs: u64) -> Result<()> {
+        self.0.opaque.stop_in(epochs)
     }
 
     /// Frees garbage: see [`Store::gc`].

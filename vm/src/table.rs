@@ -47,7 +47,7 @@ impl Table {
         limiter::admit_table(inner, &ty, may_wait)?;
         let opaque = &mut inner.opaque;
         let word = init.to_word(opaque);
-        let index = opaque.items.add_table(ty, word, None)?;
+        let index = opaque.items.add_table(ty, word, None, None)?;
         Ok(Table(opaque.items.handle(index)))
     }
 

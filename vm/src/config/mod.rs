@@ -24,7 +24,8 @@ pub(crate) use burst_policies::BurstPolicies;
 pub(crate) use fuel_budget::FUEL;
 pub use kinds_of_profiles::{AdaptiveProfile, ExactProfile};
 pub use perf::PerfFormat;
-pub use pooling::PoolingConfig;
+pub(crate) use pooling::MOST_STACKS;
+pub use pooling::{InstanceAllocationStrategy, PoolingConfig};
 pub use profiling::{Adaptive, Collect, ProfilingConfig, Trigger};
 
 use self::groups::{Contexts, Events, Files, ModuleLimits, Observed, Paths, StackLimits, Tiers, Trace};
@@ -62,6 +63,8 @@ pub struct Config {
     pub(crate) limits: StoreLimits,
     pub(crate) stack: StackLimits,
     pub(crate) pooling: Option<PoolingConfig>,
+    /// Whether pooled memories share the pages of their module's data.
+    pub(crate) shares_data: bool,
     pub(crate) files: Files,
     pub(crate) events: Events,
     pub(crate) contexts: Contexts,
@@ -96,6 +99,7 @@ impl Config {
             limits: StoreLimits::default(),
             stack: StackLimits::default(),
             pooling: None,
+            shares_data: true,
             files: Files::default(),
             events: Events::default(),
             contexts: Contexts::default(),
@@ -178,12 +182,6 @@ impl Config {
     /// built from the same sources in the same way; otherwise the behaviour is undefined.
     pub fn module_version(&mut self, version: Option<String>) -> &mut Self {
         self.files.module_version = version;
-        self
-    }
-
-    /// Sets which resources of instances are kept for the next ones (default: `None`, none).
-    pub fn pooling(&mut self, pooling: Option<PoolingConfig>) -> &mut Self {
-        self.pooling = pooling;
         self
     }
 

@@ -1,5 +1,8 @@
 //! Modules compiled ahead of time: compiled from a module, kept by the embedder, loaded later.
 
+use std::fs::File;
+use std::hash::Hash;
+use std::io::Read;
 use std::ops::{Deref, Range};
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +24,26 @@ impl Engine {
     /// Returns what these bytes were compiled to ahead of time, by how they begin; `None` if they were not.
     pub fn detect_precompiled(bytes: &[u8]) -> Option<Precompiled> {
         artifact::kind(bytes)
+    }
+
+    /// Returns what the file contains that was compiled ahead of time, by how it begins; `None` if it was not.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read.
+    pub fn detect_precompiled_file(path: impl AsRef<Path>) -> Result<Option<Precompiled>> {
+        let (path, mut head) = (path.as_ref(), Vec::with_capacity(artifact::HEAD));
+        File::open(path)
+            .and_then(|file| file.take(artifact::HEAD as u64).read_to_end(&mut head))
+            .map_err(|e| Error::with_source(ErrorKind::System, Box::new(e)).context(path.display()))?;
+        Ok(artifact::kind(&head))
+    }
+
+    /// Returns a value whose hash identifies what this engine compiles code for: modules that one engine has compiled ahead
+    /// of time can be loaded by those that return an equal one. So it may be a part of the name under which an embedder
+    /// keeps such modules. Loading them checks it again. If the program cannot be identified, nothing can be compiled ahead,
+    /// and the value says only that.
+    pub fn precompile_compatibility_hash(&self) -> impl Hash + use<> {
+        MadeFor::new(self).ok()
     }
 
     /// Compiles a module ahead of time, from the binary format or, with feature `wat`, the text format. All

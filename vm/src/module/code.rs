@@ -240,6 +240,20 @@ impl ModuleCode {
         addresses.filter_map(|&address| registry::find(address)).map(|object| object.size()).sum()
     }
 
+    /// Returns the code that current or future callers run, each function with its parts, by ascending index.
+    pub fn text(&self) -> Vec<u8> {
+        let first = self.first.lock();
+        let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);
+        let compiled = functions.iter().chain(&first.ready);
+        let mut addresses: Vec<(u32, Option<u32>, usize)> = Vec::new();
+        for (&func, compiled) in compiled {
+            addresses.push((func, None, compiled.address));
+            addresses.extend(compiled.part_code.iter().map(|(&row, &address)| (func, Some(row), address)));
+        }
+        addresses.sort_unstable();
+        addresses.iter().filter_map(|&(.., at)| self.arena.placed(at)).flat_map(|(bytes, _)| bytes).collect()
+    }
+
     /// Returns the reasons why no better versions of functions were made, by ascending index.
     pub(super) fn refused(&self) -> Vec<(u32, LittleGain)> {
         let functions = self.functions.read().unwrap_or_else(PoisonError::into_inner);

@@ -13,6 +13,7 @@ mod file;
 mod first_compilation;
 mod hash;
 mod interface;
+mod machine_code;
 mod names;
 mod osr_versions;
 mod own_artifacts;
@@ -25,6 +26,7 @@ mod reoptimized;
 mod runtime_view;
 mod speculation;
 mod symbols;
+mod text;
 mod trials;
 mod versions;
 
@@ -46,6 +48,8 @@ use profiles::Owner;
 pub(crate) use profiles::of_another_module;
 pub use reoptimized::{Reoptimization, VectorizedLoop};
 pub use symbols::{FrameSymbol, SourceRow};
+pub(crate) use text::binary;
+use text::is_binary;
 pub(crate) use versions::CompiledVersion;
 
 use crate::artifact::{CodeSource, Numbers};
@@ -115,6 +119,18 @@ impl Module {
         let bytes = bytes.as_ref();
         check_size(engine, bytes.len() as u64)?;
         Module::load(engine, ModuleBytes::from(bytes).into(), None)
+    }
+
+    /// Loads a binary module, as [`Module::new`] does; text is refused, whatever the features of this crate.
+    ///
+    /// # Errors
+    /// Fails if the bytes are no binary module, and as [`Module::new`] does.
+    pub fn from_binary(engine: &Engine, binary: &[u8]) -> Result<Module> {
+        if !is_binary(binary) {
+            let message = "not a binary module, which begins with the bytes 00 61 73 6d";
+            return Err(Error::new(ErrorKind::Module, message));
+        }
+        Module::new(engine, binary)
     }
 
     fn load(engine: &Engine, contents: Contents, file: Option<&Path>) -> Result<Module> {
@@ -555,35 +571,4 @@ fn check_late(image: &Image, info: &ModuleInfo) -> Result<()> {
         true => Ok(()),
         false => Err(Error::new(ErrorKind::System, "the file has changed while it was read: load it again")),
     }
-}
-
-/// Reports whether bytes are a binary module: it starts with a zero byte, which no text does.
-#[cfg(feature = "wat")]
-fn is_binary(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"\0")
-}
-
-/// Converts text to binary.
-#[cfg(feature = "wat")]
-pub(crate) fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
-    if is_binary(&bytes) {
-        return Ok(bytes);
-    }
-    // Of other files, such as scripts, the parser would show the first line, which may be very long.
-    let is_text = |text: &str| text.trim_start().starts_with(['(', ';']);
-    if !std::str::from_utf8(&bytes).is_ok_and(is_text) {
-        let message = "neither a binary module, which begins with the bytes 00 61 73 6d, nor the text of one";
-        return Err(Error::new(ErrorKind::Module, message));
-    }
-    let bytes = wat::parse_bytes(&bytes).map_err(|mut error| {
-        // Whoever read the file says which one it is.
-        error.set_path("text");
-        Error::with_source(ErrorKind::Module, Box::new(error))
-    })?;
-    Ok(bytes.into_owned().into())
-}
-
-#[cfg(not(feature = "wat"))]
-pub(crate) fn binary(bytes: ModuleBytes) -> Result<ModuleBytes> {
-    Ok(bytes)
 }

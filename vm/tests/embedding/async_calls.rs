@@ -220,6 +220,40 @@ fn programs_yield_at_epochs() -> Outcome {
     Ok(())
 }
 
+/// A program that never ends yields in each epoch, which another thread begins.
+#[test]
+fn programs_yield_at_each_epoch_until_that_is_over() -> Outcome {
+    let engine = Engine::new(Config::new().epoch_interruption(true))?;
+    let (mut store, instance) = prepare(&engine, 0)?;
+    store.epoch_deadline_async_yield_and_update(1);
+    store.set_epoch_deadline(1)?;
+    let (handle, is_over) = (store.interrupt_handle(), AtomicU32::new(0));
+    let spin = instance.get_typed_func::<i32, i32>(&mut store, "spin")?;
+    let mut call = Box::pin(spin.call_async(&mut store, 0));
+    let mut poll = || call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    let end = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while is_over.load(Ordering::Relaxed) == 0 {
+                engine.increment_epoch();
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let yielded = (0..5).take_while(|_| poll().is_pending()).count();
+        handle.interrupt();
+        let end = poll();
+        is_over.store(1, Ordering::Relaxed);
+        (yielded, end)
+    });
+    let (5, Poll::Ready(result)) = end else { panic!("{end:?}") };
+    assert_eq!(result.err().and_then(|e| e.trap()), Some(Trap::Interrupt));
+    drop(call);
+    store.epoch_deadline_trap();
+    store.set_epoch_deadline(0)?;
+    let (result, polls) = drive(spin.call_async(&mut store, 0));
+    assert_eq!((result.err().and_then(|e| e.trap()), polls), (Some(Trap::Deadline), 1));
+    Ok(())
+}
+
 #[test]
 fn async_host_functions_need_an_async_call() -> Outcome {
     let (mut store, instance) = prepare(&Engine::default(), 1)?;

@@ -1,5 +1,8 @@
 //! Hooks run whenever control passes between the host and wasm code.
 
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
 use wprof::CallHook::{CallingHost, CallingWasm, ReturningFromHost, ReturningFromWasm};
 use wprof::*;
 
@@ -114,6 +117,94 @@ fn a_panic_of_a_hook_goes_on_from_the_call_and_the_store_goes_on() -> Outcome {
             store.data_mut().passages = vec![CallingWasm; ALL.len()];
             assert_eq!(run.call(&mut store, 4)?, 5, "the store is as it was");
         }
+    }
+    Ok(())
+}
+
+/// A hook that waits once at each passage.
+struct Slow;
+
+impl CallHookHandler<Seen> for Slow {
+    fn handle_call_event<'a>(
+        &'a self,
+        mut store: StoreContextMut<'a, Seen>,
+        passage: CallHook,
+    ) -> Box<dyn Future<Output = Result<()>> + Send + 'a> {
+        Box::new(async move {
+            let mut polled = false;
+            std::future::poll_fn(|context| {
+                context.waker().wake_by_ref();
+                if std::mem::replace(&mut polled, true) { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
+            let seen = store.data_mut();
+            seen.passages.push(passage);
+            if seen.fails_at == Some(seen.passages.len()) { Err(Exit(9).into()) } else { Ok(()) }
+        })
+    }
+}
+
+/// Polls a future until it is ready, each time on another thread; returns how often.
+fn drive<F: Future<Output: Send> + Send>(future: F) -> (F::Output, usize) {
+    let mut future = pin!(future);
+    for polls in 1.. {
+        let mut poll = || future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let polled = std::thread::scope(|scope| scope.spawn(&mut poll).join().expect("no panic"));
+        if let Poll::Ready(output) = polled {
+            return (output, polls);
+        }
+    }
+    unreachable!("it is ready at some time")
+}
+
+/// A store with a hook that waits, and an instance whose function `run` calls the host.
+fn waiting(engine: &Engine) -> Result<(Store<Seen>, Instance)> {
+    let mut linker = Linker::new(engine);
+    linker.func_wrap("host", "back", |x: i32| x + 1)?;
+    let mut store = Store::new(engine, Seen::default());
+    let instance = linker.instantiate(&mut store, &Module::new(engine, WAT)?)?;
+    store.call_hook_async(Slow);
+    Ok((store, instance))
+}
+
+#[test]
+fn hooks_wait_at_each_passage() -> Outcome {
+    let all = [CallingWasm, CallingHost, ReturningFromHost, ReturningFromWasm];
+    for engine in engines()? {
+        let (mut store, instance) = waiting(&engine)?;
+        let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+        let (result, polls) = drive(run.call_async(&mut store, 4));
+        assert_eq!((result?, polls), (5, 5));
+        assert_eq!(std::mem::take(&mut store.data_mut().passages), all);
+        for at in 1..=all.len() {
+            store.data_mut().fails_at = Some(at);
+            let (result, _) = drive(run.call_async(&mut store, 4));
+            assert_eq!(result.expect_err("the hook fails").i32_exit(), Some(9), "{at}");
+            store.data_mut().passages.clear();
+        }
+        store.data_mut().fails_at = None;
+        let error = run.call(&mut store, 4).expect_err("nobody awaits it");
+        assert!(error.to_string().contains("use call_async"), "{error}");
+        assert!(store.data().passages.is_empty());
+        assert_eq!(drive(run.call_async(&mut store, 4)).0?, 5);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_call_that_is_dropped_while_its_hook_waits_ends_there() -> Outcome {
+    for engine in engines()? {
+        let (mut store, instance) = waiting(&engine)?;
+        let run = instance.get_typed_func::<i32, i32>(&mut store, "run")?;
+        for polls in 1..=4 {
+            let mut call = Box::pin(run.call_async(&mut store, 4));
+            for _ in 0..polls {
+                assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            }
+            drop(call);
+            assert_eq!(std::mem::take(&mut store.data_mut().passages).len(), polls - 1);
+        }
+        assert_eq!(drive(run.call_async(&mut store, 4)).0?, 5);
     }
     Ok(())
 }

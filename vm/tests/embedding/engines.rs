@@ -93,6 +93,53 @@ fn the_embedder_is_asked_again_after_some_epochs() -> Outcome {
     Ok(())
 }
 
+/// The callback sees the data, the engine, and the frames that wait.
+#[test]
+fn the_embedder_sees_where_the_program_waits() -> Outcome {
+    for engine in engines()? {
+        let (mut store, run) = ticking(&engine)?;
+        store.epoch_deadline_callback(|mut context| {
+            assert!(!context.backtrace().frames().is_empty());
+            *context.data_mut() += 100;
+            context.engine().increment_epoch();
+            Ok(if *context.data() < 300 {
+                UpdateDeadline::ContinueEpochs(1)
+            } else {
+                context.interrupt_handle().interrupt();
+                UpdateDeadline::Continue(Duration::from_secs(1000))
+            })
+        });
+        store.set_epoch_deadline(2)?;
+        // After 2, 3 and 4 rounds; then the callback interrupts what it lets go on.
+        let error = run.call(&mut store, 1000).expect_err("interrupted");
+        assert_eq!(error.trap(), Some(Trap::Interrupt), "{:?}", engine.config());
+        // Of a loop that is unrolled some rounds pass before it looks.
+        assert!((304..=308).contains(store.data()), "{}", store.data());
+    }
+    Ok(())
+}
+
+#[test]
+fn without_a_callback_any_more_the_program_ends() -> Outcome {
+    for engine in engines()? {
+        let (mut store, run) = ticking(&engine)?;
+        store.epoch_deadline_callback(|_| Ok(UpdateDeadline::ContinueEpochs(1)));
+        store.set_epoch_deadline(1)?;
+        run.call(&mut store, 20)?;
+        store.epoch_deadline_trap();
+        let error = run.call(&mut store, 20).expect_err("the deadline is still there");
+        assert_eq!((error.trap(), *store.data()), (Some(Trap::Deadline), 21), "{:?}", engine.config());
+        // A host function may set and remove it, too.
+        store.epoch_deadline_callback(|_| Ok(UpdateDeadline::ContinueEpochs(1)));
+        let mut context = store.as_context_mut();
+        context.epoch_deadline_trap();
+        context.set_epoch_deadline(3)?;
+        let error = run.call(&mut store, 20).expect_err("after three");
+        assert_eq!((error.trap(), *store.data()), (Some(Trap::Deadline), 24));
+    }
+    Ok(())
+}
+
 #[test]
 fn a_weak_reference_does_not_keep_an_engine() -> Outcome {
     let engine = Engine::default();
@@ -110,5 +157,38 @@ fn compiled_modules_are_recognised() -> Outcome {
     assert_eq!(Engine::detect_precompiled(&artifact), Some(Precompiled::Module));
     assert_eq!(Engine::detect_precompiled(b"\0asm\x01\0\0\0"), None);
     assert_eq!(Engine::detect_precompiled(b""), None);
+    Ok(())
+}
+
+#[test]
+fn files_of_compiled_modules_are_recognised() -> Outcome {
+    let engine = Engine::new(Config::new().module_version(Some("test".into())))?;
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("module");
+    let error = Engine::detect_precompiled_file(&path).expect_err("there is none");
+    assert!(error.kind() == ErrorKind::System && error.to_string().contains("module"), "{error}");
+    std::fs::write(&path, engine.precompile_module("(module)")?)?;
+    assert_eq!(Engine::detect_precompiled_file(&path)?, Some(Precompiled::Module));
+    for bytes in [&b"\0asm\x01\0\0\0"[..], b"", b"\0wp"] {
+        std::fs::write(&path, bytes)?;
+        assert_eq!(Engine::detect_precompiled_file(&path)?, None);
+    }
+    Ok(())
+}
+
+#[test]
+fn engines_with_equal_hashes_load_what_each_other_has_compiled() -> Outcome {
+    let engine = |version: &str, nans| {
+        Engine::new(Config::new().module_version(Some(version.into())).canonical_nans(nans))
+    };
+    let hash = |engine: &Engine| {
+        let mut hasher = std::hash::DefaultHasher::new();
+        std::hash::Hash::hash(&engine.precompile_compatibility_hash(), &mut hasher);
+        std::hash::Hasher::finish(&hasher)
+    };
+    let first = engine("a", false)?;
+    assert_eq!(hash(&first), hash(&engine("a", false)?));
+    assert_ne!(hash(&first), hash(&engine("a", true)?));
+    assert_ne!(hash(&first), hash(&engine("b", false)?));
     Ok(())
 }

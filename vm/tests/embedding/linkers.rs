@@ -277,3 +277,21 @@ fn what_is_unknown_may_return_zeros_and_nulls() -> Outcome {
     );
     Ok(())
 }
+
+#[test]
+fn the_default_function_has_no_name_or_is_the_start_or_does_nothing() -> Outcome {
+    let engine = Engine::default();
+    let mut store = Store::new(&engine, ());
+    let mut linker = Linker::new(&engine);
+    linker.func_wrap("both", "", || 1)?.func_wrap("both", "_start", || 2)?;
+    linker.func_wrap("start", "_start", || 2)?.func_wrap("start", "other", || 3)?;
+    let memory = Memory::new(&mut store, MemoryType::new(1, None))?;
+    linker.define(&store, "wrong", "", memory)?.func_wrap("wrong", "_start", || 2)?;
+    for (module, expected) in [("both", 1), ("start", 2)] {
+        let found = linker.get_default(&mut store, module)?.typed::<(), i32>(&store)?;
+        assert_eq!(found.call(&mut store, ())?, expected, "{module}");
+    }
+    linker.get_default(&mut store, "nothing")?.typed::<(), ()>(&store)?.call(&mut store, ())?;
+    refused(linker.get_default(&mut store, "wrong"), ErrorKind::Link, "`wrong::` is no function");
+    Ok(())
+}

@@ -243,3 +243,131 @@ fn a_handle_that_outlives_its_store_stops_no_other() -> Outcome {
     let run = Instance::new(&mut next, &module, &[])?.get_typed_func::<i32, ()>(&mut next, "run")?;
     Ok(run.call(&mut next, 10_000)?)
 }
+
+#[test]
+fn data_is_the_same_where_it_is_copied() -> Outcome {
+    let mut config = Config::new();
+    config.allocation_strategy(PoolingConfig::for_instances(2)).memory_init_cow(false);
+    let engine = Engine::new(&config)?;
+    let module = Module::new(&engine, PROGRAM)?;
+    let expected = use_one(&Module::new(&Engine::default(), PROGRAM)?)?;
+    for _ in 0..3 {
+        assert_eq!(use_one(&module)?, expected);
+        assert_eq!(engine.pooled(), (1, 1));
+    }
+    let engine = Engine::new(config.allocation_strategy(InstanceAllocationStrategy::OnDemand))?;
+    assert_eq!(use_one(&Module::new(&engine, PROGRAM)?)?, expected);
+    assert_eq!(engine.pooled(), (0, 0));
+    Ok(())
+}
+
+/// A table with a function in it, which others overwrite, and one that grows.
+const TABLES: &str = r#"(module
+    (table $own (export "own") 8 8 funcref)
+    (table $grown 3 funcref)
+    (elem (table $own) (i32.const 2) func $f)
+    (func $f)
+    (func (export "set") (param i32) (result i32)
+        (drop (table.grow $grown (ref.null func) (local.get 0)))
+        (table.fill $own (i32.const 0) (ref.func $f) (i32.const 8))
+        (i32.const 0))
+    (func (export "nulls") (result i32) (local $i i32) (local $n i32)
+        (loop $again
+            (local.set $n (i32.add (local.get $n) (ref.is_null (table.get $own (local.get $i)))))
+            (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 8))))
+        (local.get $n)))"#;
+
+#[test]
+fn tables_of_earlier_instances_are_empty_again() -> Outcome {
+    for engine in engines()? {
+        let mut config = engine.config().clone();
+        let pool = PoolingConfig::for_instances(4).tables(2);
+        let engine = Engine::new(config.pooling(Some(pool)))?;
+        let module = Module::new(&engine, TABLES)?;
+        let use_one = |grows: i32| -> Result<(i32, i32)> {
+            let mut store = Store::new(&engine, ());
+            let instance = Instance::new(&mut store, &module, &[])?;
+            let nulls = instance.get_typed_func::<(), i32>(&mut store, "nulls")?;
+            let before = nulls.call(&mut store, ())?;
+            instance.get_typed_func::<i32, i32>(&mut store, "set")?.call(&mut store, grows)?;
+            Ok((before, nulls.call(&mut store, ())?))
+        };
+        assert_eq!(engine.pooled_tables_and_stacks().0, 0);
+        assert_eq!(use_one(0)?, (7, 0));
+        assert_eq!(engine.pooled_tables_and_stacks().0, 2);
+        for _ in 0..3 {
+            assert_eq!(use_one(5)?, (7, 0));
+        }
+        assert_eq!(engine.pooled_tables_and_stacks().0, 1, "what has grown is not kept");
+        // No more are kept than was said.
+        let mut stores = Vec::new();
+        for _ in 0..3 {
+            let mut store = Store::new(&engine, ());
+            Instance::new(&mut store, &module, &[])?;
+            stores.push(store);
+        }
+        assert_eq!(engine.pooled_tables_and_stacks().0, 0);
+        drop(stores);
+        assert_eq!(engine.pooled_tables_and_stacks().0, 2);
+        assert_eq!(use_one(0)?, (7, 0));
+    }
+    let engine = Engine::new(Config::new().pooling(Some(PoolingConfig::for_instances(4).tables(0))))?;
+    let mut store = Store::new(&engine, ());
+    Instance::new(&mut store, &Module::new(&engine, TABLES)?, &[])?;
+    drop(store);
+    assert_eq!(engine.pooled_tables_and_stacks().0, 0);
+    Ok(())
+}
+
+/// Large tables would keep much memory.
+#[test]
+fn tables_of_more_bytes_than_are_kept_are_given_back() -> Outcome {
+    let engine = Engine::new(Config::new().pooling(Some(PoolingConfig::default())))?;
+    for (elements, kept) in [(8 << 10, 1), ((8 << 10) + 1, 1)] {
+        let module = Module::new(&engine, format!("(module (table {elements} funcref))"))?;
+        let mut store = Store::new(&engine, ());
+        Instance::new(&mut store, &module, &[])?;
+        drop(store);
+        assert_eq!(engine.pooled_tables_and_stacks().0, kept, "{elements}");
+    }
+    Ok(())
+}
+
+#[test]
+fn so_many_stacks_are_kept_as_was_said() -> Outcome {
+    for (pooling, most) in [(None, 5), (Some(PoolingConfig::default().stacks(2)), 2)] {
+        let engine = Engine::new(Config::new().pooling(pooling))?;
+        // Calls that wait at the same time need a stack each.
+        let waiting: Vec<_> = (0..5).map(|_| Waits::new(&engine)).collect::<Result<_>>()?;
+        assert_eq!(engine.pooled_tables_and_stacks().1, 0);
+        drop(waiting);
+        assert_eq!(engine.pooled_tables_and_stacks().1, most);
+    }
+    Ok(())
+}
+
+/// A call that waits in the host.
+struct Waits {
+    _call: std::pin::Pin<Box<dyn Future<Output = Result<()>>>>,
+}
+
+impl Waits {
+    fn new(engine: &Engine) -> Result<Waits> {
+        let mut linker: Linker<()> = Linker::new(engine);
+        linker.func_wrap_async("host", "wait", |_: Caller<'_, ()>, (): ()| {
+            Box::new(async { std::future::pending::<()>().await })
+        })?;
+        let text = r#"(module (import "host" "wait" (func $wait)) (func (export "run") (call $wait)))"#;
+        let module = Module::new(engine, text)?;
+        let engine = engine.clone();
+        let mut call: std::pin::Pin<Box<dyn Future<Output = Result<()>>>> = Box::pin(async move {
+            let mut store = Store::new(&engine, ());
+            let instance = linker.instantiate(&mut store, &module)?;
+            let run = instance.get_typed_func::<(), ()>(&mut store, "run")?;
+            run.call_async(&mut store, ()).await
+        });
+        let polled = call.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+        assert!(polled.is_pending());
+        Ok(Waits { _call: call })
+    }
+}

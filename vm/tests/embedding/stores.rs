@@ -209,3 +209,39 @@ fn a_store_that_is_interrupted_goes_on_afterwards() -> Outcome {
     }
     Ok(())
 }
+
+#[test]
+fn text_is_no_binary_module() -> Outcome {
+    let engine = Engine::default();
+    for bytes in [&b"(module)"[..], b"", b";; \0asm"] {
+        let error = Module::from_binary(&engine, bytes).expect_err("it is refused");
+        assert_eq!(error.kind(), ErrorKind::Module, "{error}");
+    }
+    assert!(Module::from_binary(&engine, b"\0asm").is_err());
+    assert_eq!(
+        Module::from_binary(&engine, &wat::parse_str(r#"(module (func (export "f")))"#)?)?.exports().len(),
+        1
+    );
+    Ok(())
+}
+
+#[test]
+fn a_module_shows_its_machine_code_and_where_it_lies() -> Outcome {
+    let text = r#"(module (func $f (export "f") (param i32) (result i32) (i32.add (local.get 0) (i32.const 1)))
+        (func (export "g") (param i32) (result i32) (call $f (call $f (local.get 0)))))"#;
+    for strategy in [Strategy::Baseline, Strategy::Optimized] {
+        let module = Module::new(&Engine::new(Config::new().strategy(strategy))?, text)?;
+        assert!(module.text().is_empty() && module.image_range().is_empty());
+        module.compile_all()?;
+        let code = module.text();
+        assert_eq!(code.len(), module.code_bytes());
+        assert!(!code.is_empty());
+        let range = module.image_range();
+        assert!(range.end.addr() - range.start.addr() >= code.len());
+        // Another module has its own.
+        let other = Module::new(module.engine(), text)?;
+        other.compile_all()?;
+        assert!(other.image_range() != range);
+    }
+    Ok(())
+}

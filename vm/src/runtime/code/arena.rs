@@ -4,6 +4,7 @@
 //! Invariant: code once placed neither moves nor changes. It is freed with the arena, or piece by piece; its
 //! space is then reused.
 
+use std::ops::Range;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 use wprof_jit::compile::MachineCode;
@@ -272,6 +273,13 @@ impl CodeArena {
     /// Returns the bytes of address space taken.
     pub fn size(&self) -> usize {
         self.areas.lock().unwrap_or_else(PoisonError::into_inner).chunks().map(|c| c.size).sum()
+    }
+
+    /// Returns a range of addresses in which all its code lies; empty if it has none.
+    pub fn range(&self) -> Range<usize> {
+        let areas = self.areas.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = areas.chunks().map(|chunk| chunk.start).min().unwrap_or(0);
+        start..areas.chunks().map(|chunk| chunk.start + chunk.size).max().unwrap_or(0)
     }
 
     /// Reserves space for an image in the area and returns its address; 0 for an empty image.

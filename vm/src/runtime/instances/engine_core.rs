@@ -11,7 +11,7 @@ use wprof_jit::reoptimize::Policy;
 
 use super::pool::Pool;
 use crate::arch;
-use crate::config::{Config, PerfFormat, ProfilingConfig};
+use crate::config::{Config, MOST_STACKS, PerfFormat, ProfilingConfig};
 use crate::error::Result;
 use crate::runtime::burst::burst_phase::BurstPhase;
 use crate::runtime::code::registry::CodeObject;
@@ -97,10 +97,11 @@ impl EngineCore {
             _ => None,
         };
         let pool = config.pooling.map(|pooling| Arc::new(Pool::new(pooling)));
+        let stacks = config.pooling.map_or(MOST_STACKS, |pooling| pooling.stacks);
         Ok(EngineCore {
             config,
             pool,
-            fiber_stacks: FiberStacks::default(),
+            fiber_stacks: FiberStacks::new(stacks),
             epochs: Epochs::default(),
             burst_phase: BurstPhase::default(),
             address_space,

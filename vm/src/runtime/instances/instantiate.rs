@@ -202,8 +202,8 @@ fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
     {
         let definition: NonNull<VmTable> = store.items.instance(index).vmctx.at(layout.table(n));
         let init = init.as_ref().map_or(Ok(0), |init| eval(store, index, init).map(|value| value.u64()))?;
-        let table =
-            store.items.add_table(TableType::from_parser(ty, module.types()), init, Some(definition))?;
+        let (ty, pool) = (TableType::from_parser(ty, module.types()), store.engine().pool().cloned());
+        let table = store.items.add_table(ty, init, Some(definition), pool)?;
         store.items.instance_mut(index).tables.push(table);
     }
     for (n, ty) in (0..).zip(&info.memories[info.imported_memories as usize..]) {
@@ -233,7 +233,8 @@ fn add_definitions(store: &mut StoreOpaque, index: u32) -> Result<()> {
 /// Returns the initial images of the module's memories, if instances share them.
 fn images<'m>(engine: &EngineCore, module: &'m dyn LoadedModule) -> Option<&'m [Arc<MemoryImage>]> {
     let style = engine.compiler().options().memory;
-    engine.pool().filter(|_| style.is_static()).and_then(|_| module.memory_images())
+    let is_shared = style.is_static() && engine.config().shares_data;
+    engine.pool().filter(|_| is_shared).and_then(|_| module.memory_images())
 }
 
 /// Adds the tags that a module defines, and passes all tags to its code.

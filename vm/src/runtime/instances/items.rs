@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::abi::{VmFuncRef, VmMemory, VmTable, VmValue};
 use super::engine_core::EngineCore;
 use super::instance::InstanceData;
+use super::pool::Pool;
 use super::stored::{FuncPtr, StoreId, Stored};
 use crate::limits::check_count;
 use crate::runtime::control::host_calls::AnyHostContext;
@@ -354,9 +355,10 @@ impl Items {
         ty: TableType,
         init: u64,
         definition: Option<NonNull<VmTable>>,
+        pool: Option<Arc<Pool>>,
     ) -> Result<u32> {
         check_count("tables", self.tables.len(), self.limits.tables)?;
-        self.tables.push(TableData::new(ty, init, &self.limits, definition)?);
+        self.tables.push(TableData::new(ty, init, &self.limits, definition, pool)?);
         Ok(self.tables.len() as u32 - 1)
     }
 

@@ -1,5 +1,5 @@
 //! Resources that instances leave for the next ones: memories with their address space and the pages of their images,
-//! and vmctxs.
+//! tables, and vmctxs.
 //!
 //! Reserving and releasing address space, and copying data into it, takes far longer than undoing writes: the few pages
 //! that an instance has written are written anew, or if there are more, the system drops them, and the next read sees
@@ -28,6 +28,8 @@ pub struct Pool {
     memories: Kept<MemoryShape, KeptMemory>,
     /// By their size.
     vmctxs: Kept<usize, Mapping>,
+    /// The memory of tables, empty, by the number of elements that it has room for.
+    tables: Kept<usize, Vec<u64>>,
     /// Maximum number of written pages that a kept memory has.
     kept_pages: usize,
     /// What stores need.
@@ -57,10 +59,11 @@ struct KeptMemory {
 impl Pool {
     /// Creates an empty pool.
     pub fn new(config: PoolingConfig) -> Pool {
-        let PoolingConfig { memories, instances, kept_bytes } = config;
+        let PoolingConfig { memories, instances, tables, stacks: _, kept_bytes } = config;
         Pool {
             memories: Kept::new(memories),
             vmctxs: Kept::new(instances),
+            tables: Kept::new(tables),
             kept_pages: kept_bytes / PAGE,
             interrupt_pages: Arc::new(Kept::new(instances)),
             osr_buffers: Kept::new(instances),
@@ -163,9 +166,28 @@ impl Pool {
         }
     }
 
+    /// Returns memory with room for so many elements of a table.
+    pub fn table(&self, elements: usize) -> Vec<u64> {
+        self.tables.take(elements).unwrap_or_else(|| Vec::with_capacity(elements))
+    }
+
+    /// Takes back the memory of a table that had so many elements at first.
+    pub fn put_table(&self, mut elements: Vec<u64>, first: usize) {
+        let has_grown = elements.capacity() != first;
+        if first > 0 && !has_grown && first * size_of::<u64>() <= self.kept_pages * PAGE {
+            elements.clear();
+            self.tables.put(first, elements);
+        }
+    }
+
     /// Returns the number of kept memories and vmctxs.
     pub fn kept_now(&self) -> (usize, usize) {
         (self.memories.len(), self.vmctxs.len())
+    }
+
+    /// Returns the number of kept tables.
+    pub fn kept_tables(&self) -> usize {
+        self.tables.len()
     }
 }
 

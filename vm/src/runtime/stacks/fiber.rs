@@ -26,7 +26,7 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::ptr::{self, NonNull};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use super::activation::{self, Activation};
@@ -35,6 +35,7 @@ use super::{alt_stack, stack};
 use crate::arch;
 use crate::runtime::entries;
 use crate::runtime::instances::engine_core::EngineCore;
+use crate::runtime::instances::kept::Kept;
 use crate::runtime::instances::store_opaque::StoreWith;
 use crate::runtime::interruption::interrupt_page::InterruptPage;
 use crate::runtime::interruption::{signals, thread_wakeup};
@@ -43,24 +44,27 @@ use crate::runtime::samples::Ring;
 
 /// Default size of a fiber's stack. It takes memory as it is used.
 const SIZE: usize = 2 << 20;
-/// Maximum number of stacks that an engine keeps for later fibers.
-const MOST_KEPT: usize = 256;
-
-/// The stacks of past fibers, kept for reuse.
-#[derive(Debug, Default)]
-pub struct FiberStacks(Mutex<Vec<GuardedStack>>);
+/// The stacks of past fibers, kept for reuse; those of one engine have one size.
+#[derive(Debug)]
+pub struct FiberStacks(Kept<(), GuardedStack>);
 
 impl FiberStacks {
+    /// Creates a place for at most so many.
+    pub fn new(most: usize) -> FiberStacks {
+        FiberStacks(Kept::new(most))
+    }
+
+    /// Returns how many are kept.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     fn take(&self, size: usize) -> io::Result<GuardedStack> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        kept.map_or_else(|| GuardedStack::new(size), Ok)
+        self.0.take(()).map_or_else(|| GuardedStack::new(size), Ok)
     }
 
     fn put(&self, stack: GuardedStack) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < MOST_KEPT {
-            kept.push(stack);
-        }
+        self.0.put((), stack);
     }
 }
 

@@ -4,8 +4,10 @@
 //! length anew for each access, so the elements may move when the table grows.
 
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use crate::runtime::instances::abi::VmTable;
+use crate::runtime::instances::pool::Pool;
 use crate::runtime::instances::store_ptr::StorePtr;
 use crate::runtime::interruption::allocator::or_fail;
 use crate::runtime::linear_memory::bulk::ELEMENTS;
@@ -20,11 +22,13 @@ pub struct TableData {
     limit: u64,
     definition: StorePtr<VmTable>,
     owns_definition: bool,
+    /// Where its memory comes from and goes to, if it is kept.
+    pool: Option<Arc<Pool>>,
 }
 
 impl TableData {
     /// Creates a table of `ty` full of `init`. Its definition is `definition`, in a vmctx of the same store, or
-    /// else its own.
+    /// else its own; its memory is the pool's, if there is one.
     ///
     /// # Errors
     /// Returns an error if its minimum exceeds the limits.
@@ -33,6 +37,7 @@ impl TableData {
         init: u64,
         limits: &StoreLimits,
         definition: Option<NonNull<VmTable>>,
+        pool: Option<Arc<Pool>>,
     ) -> Result<TableData> {
         let limit = ty.maximum.unwrap_or(u64::MAX).min(limits.table_elements);
         if ty.minimum > limit {
@@ -45,8 +50,16 @@ impl TableData {
         // SAFETY: the definition lies inside the store's vmctx, or belongs to the table; it lives as long as the
         // store, which owns the table.
         let definition = unsafe { StorePtr::new(definition) };
-        let memory = vec![init; ty.minimum as usize];
-        let mut table = TableData { ty, memory, limit, definition, owns_definition };
+        let len = ty.minimum as usize;
+        let memory = match &pool {
+            Some(pool) => {
+                let mut memory = pool.table(len);
+                memory.resize(len, init);
+                memory
+            }
+            None => vec![init; len],
+        };
+        let mut table = TableData { ty, memory, limit, definition, owns_definition, pool };
         table.define();
         Ok(table)
     }
@@ -118,6 +131,9 @@ impl Drop for TableData {
             // SAFETY: `new` leaked it; the instances that import the table are dropped with the same store.
             drop(unsafe { Box::from_raw(self.definition.as_ptr()) });
         }
+        if let Some(pool) = self.pool.take() {
+            pool.put_table(std::mem::take(&mut self.memory), self.ty.minimum as usize);
+        }
     }
 }
 
@@ -129,7 +145,7 @@ mod tests {
     #[test]
     fn a_table_that_is_to_stop_growing_is_as_it_was() {
         let ty = TableType::new(RefType::FUNCREF, 2, None);
-        let mut table = TableData::new(ty, 1, &StoreLimits::default(), None).expect("made");
+        let mut table = TableData::new(ty, 1, &StoreLimits::default(), None, None).expect("made");
         assert_eq!(table.grow(2 * ELEMENTS, 5, || true), None);
         assert_eq!(table.elements(), [1, 1]);
         assert_eq!(table.grow(ELEMENTS / 2, 5, || true), Some(2), "it is done before anybody looks");
