@@ -10,34 +10,28 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use crate::dump::{self, WasmCoreDump};
 use crate::events::{self, Stop, StoppedValue};
 use crate::runtime::instances::items::Items;
 use crate::runtime::instances::loaded::{self, LoadedModule};
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::linear_memory::store_memory::StoreMemory;
-use crate::{AsContext, Error, FrameInfo, HeapType, MemoryType, Module, RefType, Trap, ValType};
-
-/// The frames of an error, which can be written together with the state of the store in which it occurred. Writing takes
-/// time in proportion to the size of the memories.
-#[derive(Clone, Debug)]
-pub struct WasmCoreDump {
-    frames: Vec<FrameInfo>,
-    /// Whether a budget is exhausted: the values of the innermost frame may then be known.
-    is_out_of_budget: bool,
-}
+use crate::{AsContext, FrameInfo, Global, HeapType, Instance, Memory, MemoryType, Module, RefType, ValType};
 
 impl WasmCoreDump {
-    /// Creates the core dump of an error; `None` if the error did not end wasm code early, or if the program
-    /// exited by itself. This costs next to nothing, because [`serialize`](Self::serialize) reads the rest.
-    pub fn new(error: &Error) -> Option<WasmCoreDump> {
-        let frames = error.backtrace().filter(|_| error.i32_exit().is_none())?.frames().to_vec();
-        let is_out_of_budget = matches!(error.trap(), Some(Trap::OutOfBudget | Trap::OutOfFuel));
-        Some(WasmCoreDump { frames, is_out_of_budget })
+    /// Returns the instances of the store when the error occurred, if the engine dumps core.
+    pub fn instances(&self) -> impl ExactSizeIterator<Item = Instance> + '_ {
+        self.instances.iter().map(|&instance| Instance(instance))
     }
 
-    /// Returns the frames, innermost first.
-    pub fn frames(&self) -> &[FrameInfo] {
-        &self.frames
+    /// Returns the memories of the store when the error occurred, in the order of the dump, if the engine dumps core.
+    pub fn memories(&self) -> impl ExactSizeIterator<Item = Memory> + '_ {
+        self.memories.iter().map(|&memory| Memory(memory))
+    }
+
+    /// Returns the globals of the store when the error occurred, in the order of the dump, if the engine dumps core.
+    pub fn globals(&self) -> impl ExactSizeIterator<Item = Global> + '_ {
+        self.globals.iter().map(|&global| Global(global))
     }
 
     /// Serializes the core dump with the current state of the store; call it before more code of the store runs.
@@ -52,7 +46,7 @@ impl WasmCoreDump {
     /// instance it runs for, so a frame is attributed to the newest instance of its module.
     pub fn serialize(&self, store: impl AsContext, name: &str) -> Vec<u8> {
         let store = &store.as_context().0.opaque;
-        let (items, (modules, module_of)) = (&store.items, modules(&store.items));
+        let (items, (modules, module_of)) = (&store.items, dump::modules(&store.items));
         let mut dump = b"\0asm\x01\0\0\0".to_vec();
         let mut core = vec![0];
         put_name(&mut core, name);
@@ -143,20 +137,6 @@ const V128_CONST: [u8; 2] = [0xfd, 12];
 const END: u8 = 0x0b;
 /// Pieces of memory with at least one byte that is not zero are written whole.
 const PIECE: usize = 4096;
-
-/// Returns the modules that a store has instances of, and for each instance the index of its module.
-fn modules(items: &Items) -> (Vec<&Module>, Vec<usize>) {
-    let (mut modules, mut of): (Vec<&Module>, Vec<usize>) = (Vec::new(), Vec::new());
-    for instance in items.instances() {
-        let is_it = |module: &&Module| loaded::same(&module.loaded(), &instance.module);
-        let index = modules.iter().position(is_it).unwrap_or_else(|| {
-            modules.push(instance.handle.downcast_ref().expect("instances are made of modules"));
-            modules.len() - 1
-        });
-        of.push(index);
-    }
-    (modules, of)
-}
 
 fn module_names(modules: &[&Module]) -> Vec<u8> {
     let name = |module: &&Module| {

@@ -57,6 +57,8 @@ struct Inner {
     /// The actions that failed, outermost last.
     context: Vec<String>,
     backtrace: Option<Box<dyn Backtrace>>,
+    /// The state in which it occurred, in the form of a layer above.
+    state: Option<Box<dyn Any + Send + Sync>>,
 }
 
 /// The position of wasm code, in the form of the layer that knows its names.
@@ -81,7 +83,7 @@ impl Error {
     }
 
     pub(crate) fn with_source(kind: ErrorKind, source: Box<dyn StdError + Send + Sync>) -> Error {
-        Error(Box::new(Inner { kind, source, context: Vec::new(), backtrace: None }))
+        Error(Box::new(Inner { kind, source, context: Vec::new(), backtrace: None, state: None }))
     }
 
     pub(crate) fn system(what: &str, e: impl fmt::Display) -> Error {
@@ -98,6 +100,12 @@ impl Error {
     /// Attaches a backtrace, unless the error has the one of its origin already.
     pub(crate) fn with_backtrace(mut self, backtrace: impl Backtrace) -> Error {
         self.0.backtrace.get_or_insert_with(|| Box::new(backtrace));
+        self
+    }
+
+    /// Attaches the state in which the error occurred, unless it has that of its origin already.
+    pub(crate) fn with_state<S: Any + Send + Sync>(mut self, state: impl FnOnce() -> S) -> Error {
+        self.0.state.get_or_insert_with(|| Box::new(state()));
         self
     }
 
@@ -122,25 +130,27 @@ impl Error {
         backtrace.downcast_ref()
     }
 
-    /// Returns the underlying error, if it is an `E`.
+    /// Returns the underlying error, if it is an `E`, or the attached [`WasmCoreDump`](crate::WasmCoreDump), if `E` is that.
     pub fn downcast_ref<E: StdError + 'static>(&self) -> Option<&E> {
-        self.0.source.downcast_ref()
+        self.0.source.downcast_ref().or_else(|| self.0.state.as_ref()?.downcast_ref())
     }
 
-    /// Returns the underlying error, if it is an `E`.
+    /// Returns what [`downcast_ref`](Self::downcast_ref) refers to.
     ///
     /// # Errors
-    /// Returns the error itself if the underlying error is not an `E`.
+    /// Returns the error itself if there is no `E`.
     pub fn downcast<E: StdError + 'static>(self) -> Result<E, Error> {
         if !self.is::<E>() {
             return Err(self);
         }
-        Ok(*self.0.source.downcast().unwrap_or_else(|_| unreachable!("checked above")))
+        let Inner { source, state, .. } = *self.0;
+        let found = source.downcast().ok().or_else(|| state?.downcast().ok());
+        Ok(*found.unwrap_or_else(|| unreachable!("checked above")))
     }
 
-    /// Returns whether the underlying error is an `E`.
+    /// Returns whether [`downcast_ref`](Self::downcast_ref) finds an `E`.
     pub fn is<E: StdError + 'static>(&self) -> bool {
-        self.0.source.is::<E>()
+        self.downcast_ref::<E>().is_some()
     }
 
     /// Returns the underlying error.

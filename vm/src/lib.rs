@@ -34,6 +34,7 @@ mod code_cache;
 pub mod component;
 mod config;
 mod core_dump;
+mod dump;
 mod engine;
 mod error;
 mod events;
@@ -78,7 +79,7 @@ pub use config::{
     Adaptive, AdaptiveProfile, Collect, Config, ExactProfile, InstanceAllocationStrategy, PerfFormat,
     PoolingConfig, ProfilingConfig, Strategy, Trigger,
 };
-pub use core_dump::WasmCoreDump;
+pub use dump::WasmCoreDump;
 pub use engine::{Engine, EngineWeak};
 pub use error::{Error, ErrorKind, Exit, Result};
 pub use events::{Stop, StoppedValue, event_count, event_counts};

@@ -77,6 +77,8 @@ pub struct Config {
     pub(crate) native_unwind_info: bool,
     pub(crate) polls: bool,
     pub(crate) gc_stress: bool,
+    /// Whether errors have core dumps.
+    pub(crate) dumps_core: bool,
     /// Why the builder of a profile made settings that conflict, if it did.
     pub(crate) conflict: Option<&'static str>,
     off: Vec<Proposal>,
@@ -112,6 +114,7 @@ impl Config {
             native_unwind_info: false,
             polls: false,
             gc_stress: false,
+            dumps_core: false,
             conflict: None,
             off: Vec::new(),
         }
@@ -316,6 +319,14 @@ impl Config {
     /// Sets whether each object allocation collects garbage first (default: no), for tests.
     pub fn gc_stress(&mut self, enable: bool) -> &mut Self {
         self.gc_stress = enable;
+        self
+    }
+
+    /// Sets whether errors that end wasm code early, other than exits, have a [`WasmCoreDump`](crate::WasmCoreDump), which
+    /// [`Error::downcast_ref`](crate::Error::downcast_ref) returns (default: no). It refers to all instances, memories and
+    /// globals of the store, so each such error takes time and memory in proportion to their number.
+    pub fn coredump_on_trap(&mut self, enable: bool) -> &mut Self {
+        self.dumps_core = enable;
         self
     }
 

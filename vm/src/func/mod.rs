@@ -51,7 +51,9 @@ use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::instances::stored::FuncPtr;
 use crate::store::{StoreContextMut, StoreInner};
 use crate::waiting::on_fiber;
-use crate::{AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, ValType, WasmBacktrace};
+use crate::{
+    AsContext, AsContextMut, Error, ErrorKind, FuncType, Result, ValType, WasmBacktrace, WasmCoreDump,
+};
 
 /// A function in a store: an instance's or the host's. A small value, valid as long as the store, which may be sent to
 /// other threads; calls need the store.
@@ -200,7 +202,7 @@ impl Func {
                 true => enter::call_or_wait(context.0, self.0, &mut values),
                 false => enter::call(context.0, self.0, &mut values),
             };
-            called.map_err(error)?;
+            called.map_err(|ended| error(ended, &context.0.opaque))?;
         }
         for ((result, value), ty) in results.iter_mut().zip(&values).zip(ty.results()) {
             // SAFETY: the function has stored results of its types.
@@ -241,13 +243,13 @@ impl Func {
         values.resize(params.max(usize::from(has_result)), VmValue::default());
         // SAFETY: the type was checked, and there is room for all results. A caller that allows waiting vouches for the
         // rest of the stack.
-        unsafe {
-            let called = match may_wait {
+        let called = unsafe {
+            match may_wait {
                 true => enter::call_or_wait(store.0, self.0, &mut values),
                 false => enter::call(store.0, self.0, &mut values),
-            };
-            called.map_err(error)?;
-        }
+            }
+        };
+        called.map_err(|ended| error(ended, &store.0.opaque))?;
         Ok(has_result.then(|| values[0].u64()))
     }
 
@@ -266,10 +268,12 @@ impl Func {
 }
 
 /// Converts an early end of a call to its error.
-fn error(ended: Ended) -> Error {
-    match ended.frames {
-        Some(frames) => ended.error.with_backtrace(WasmBacktrace::new(frames)),
-        None => ended.error,
+fn error(Ended { error, frames }: Ended, store: &StoreOpaque) -> Error {
+    let Some(frames) = frames else { return error };
+    let error = error.with_backtrace(WasmBacktrace::new(frames));
+    match WasmCoreDump::new(&error) {
+        Some(dump) if store.engine().config().dumps_core => error.with_state(|| dump.of(store)),
+        _ => error,
     }
 }
 

@@ -101,7 +101,7 @@ impl<P: WasmParams, R: WasmResults> TypedFunc<P, R> {
                 true => enter::call_or_wait(store, self.func.0, &mut values),
                 false => enter::call(store, self.func.0, &mut values),
             };
-            called.map_err(error)?;
+            called.map_err(|ended| error(ended, &store.opaque))?;
             Ok(R::load(&values, &store.opaque))
         }
     }

@@ -200,3 +200,65 @@ fn a_dump_has_the_frames_of_all_instances_that_call_each_other() -> Outcome {
     }
     Ok(())
 }
+
+/// An engine as `engine` whose errors have core dumps.
+fn dumping(engine: &Engine) -> Result<Engine> {
+    Engine::new(engine.config().clone().coredump_on_trap(true))
+}
+
+#[test]
+fn errors_have_dumps_with_the_items_of_their_store() -> Outcome {
+    for engine in engines()? {
+        let engine = dumping(&engine)?;
+        let mut store = Store::new(&engine, ());
+        let memory = Memory::new(&mut store, MemoryType::new(2, Some(3)))?;
+        let module = Module::new(&engine, WAT)?;
+        let other = Module::new(&engine, "(module $other)")?;
+        let first = Instance::new(&mut store, &other, &[])?;
+        let instance = Instance::new(&mut store, &module, &[memory.into()])?;
+        let second = Instance::new(&mut store, &other, &[])?;
+        let run = instance.get_func(&mut store, "run").ok_or("exported")?;
+        let error = run.call(&mut store, &[], &mut []).expect_err("it traps");
+        assert_eq!(error.trap(), Some(Trap::UnreachableCodeReached));
+        let dump = error.downcast_ref::<WasmCoreDump>().ok_or("the engine dumps core")?;
+        assert_eq!(
+            dump.modules().iter().map(Module::name).collect::<Vec<_>>(),
+            [Some("other"), Some("program")]
+        );
+        assert_eq!(dump.instances().collect::<Vec<_>>(), [first, instance, second]);
+        assert_eq!(dump.memories().map(|memory| memory.size(&store)).collect::<Vec<_>>(), [2, 2]);
+        let values: Vec<Val> = dump.globals().map(|global| global.get(&mut store)).collect();
+        assert!(matches!(values[..], [Val::I32(77), Val::I64(0x1_2345_6789), ..]) && values.len() == 6);
+        let again = WasmCoreDump::new(&error).ok_or("wasm code has trapped")?;
+        assert!(again.modules().is_empty() && again.instances().len() == 0);
+        assert_eq!(dump.serialize(&store, "name"), again.serialize(&store, "name"));
+        assert!(dump.to_string().contains("2 frames, 3 instances and 2 memories"), "{dump}");
+        // It can be taken out of the error.
+        assert!(error.is::<WasmCoreDump>() && error.is::<Trap>());
+        assert_eq!(error.downcast::<WasmCoreDump>().map_err(|_| "it has one")?.frames().len(), 2);
+    }
+    Ok(())
+}
+
+#[test]
+fn errors_of_the_host_have_dumps_and_exits_have_none() -> Outcome {
+    for dumps in [false, true] {
+        let engine = Engine::new(Config::new().coredump_on_trap(dumps))?;
+        let mut store = Store::new(&engine, ());
+        let mut linker = Linker::new(&engine);
+        linker.func_wrap("host", "end", |how: i32| -> Result<()> {
+            if how == 0 { Err(Exit(0).into()) } else { Err(Error::msg("of the host's")) }
+        })?;
+        let text = r#"(module (import "host" "end" (func $end (param i32)))
+            (func (export "run") (param i32) (call $end (local.get 0))))"#;
+        let instance = linker.instantiate(&mut store, &Module::new(&engine, text)?)?;
+        let run = instance.get_typed_func::<i32, ()>(&mut store, "run")?;
+        let error = run.call(&mut store, 0).expect_err("it exits");
+        assert!(!error.is::<WasmCoreDump>() && error.i32_exit() == Some(0));
+        let error = run.call(&mut store, 1).expect_err("it fails");
+        assert_eq!((error.is::<WasmCoreDump>(), error.to_string().as_str()), (dumps, "of the host's"));
+        let error = error.downcast::<Exit>().expect_err("it is no exit");
+        assert_eq!(error.downcast::<WasmCoreDump>().is_ok(), dumps);
+    }
+    Ok(())
+}
