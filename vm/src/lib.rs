@@ -88,8 +88,8 @@ pub use exnref::ExnRef;
 pub use externals::Extern;
 pub use externref::ExternRef;
 pub use func::{
-    AnyRef, ArrayRef, Func, I31, IntoFunc, Ref, StructRef, TypedFunc, Val, WasmParams, WasmResults, WasmRet,
-    WasmTy,
+    AnyRef, ArrayRef, ArrayRefPre, EqRef, Func, I31, IntoFunc, Ref, StructRef, StructRefPre, TypedFunc, Val,
+    ValRaw, WasmParams, WasmResults, WasmRet, WasmTy,
 };
 pub use global::Global;
 pub use instance::{Export, Instance};
@@ -116,8 +116,8 @@ pub use table::Table;
 pub use trace::TraceSummary;
 pub use trap::{OutOfBudget, Trap};
 pub use types::{
-    ArrayType, ExternType, FuncType, GlobalType, HeapType, MemoryType, RefType, StructType, TableType,
-    TagType, ValType,
+    ArrayType, ExternType, FieldType, Finality, FuncType, GlobalType, HeapType, MemoryType, Mutability,
+    RefType, StorageType, StructType, TableType, TagType, ValType,
 };
 pub use wprof_jit::compile::{Lanes, NoVectors, Pass, PassSet, PassesError, Stage};
 pub use wprof_jit::events::{BUILT_IN as BUILT_IN_EVENTS, CustomModel, EventModel, ModelError};

@@ -10,7 +10,7 @@ use crate::func::{self, HostFunc, IntoFunc};
 use crate::runtime::control::host_calls;
 use crate::store::StoreContextMut;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Extern, ExternType, Func, FuncType};
-use crate::{Instance, Memory, Module, Result, SharedMemory, Trap, Val, WasmResults, WasmRet};
+use crate::{Instance, Memory, Module, Result, SharedMemory, Trap, Val, ValRaw, WasmResults, WasmRet};
 
 /// Names of importable items. Host functions defined here belong to no store: instantiating an importer adds them to
 /// its store. Threads may share a linker; each instantiates in its own stores. Instantiating looks each import up and
@@ -163,6 +163,25 @@ impl<T: 'static> Linker<T> {
         func: impl Fn(Caller<'_, T>, &[Val], &mut [Val]) -> Result<()> + Send + Sync + 'static,
     ) -> Result<&mut Self> {
         self.insert(module, name, Definition::Host(Arc::new(func::dynamic(ty, func))))
+    }
+
+    /// Defines a host function of type `ty` that gets its arguments, and stores its results, without their types: see
+    /// [`Func::new_unchecked`](crate::Func::new_unchecked).
+    ///
+    /// # Errors
+    /// Fails if the name is taken.
+    ///
+    /// # Safety
+    /// As [`Func::new_unchecked`](crate::Func::new_unchecked).
+    #[expect(unsafe_code, reason = "the caller vouches for the results")]
+    pub unsafe fn func_new_unchecked(
+        &mut self,
+        module: &str,
+        name: &str,
+        ty: FuncType,
+        func: impl Fn(Caller<'_, T>, &mut [ValRaw]) -> Result<()> + Send + Sync + 'static,
+    ) -> Result<&mut Self> {
+        self.insert(module, name, Definition::Host(Arc::new(func::unchecked(ty, func))))
     }
 
     /// Defines an async host function of type `ty`, as [`Linker::func_wrap_async`] does, from a closure that takes

@@ -3,15 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use wprof_jit::abi::object::{self, FIELDS, HOST, I31 as I31_BIT, StructLayout, TAG_MASK, i31_word};
+use wprof_jit::abi::object::{HOST, I31 as I31_BIT, TAG_MASK, i31_word};
 
-use super::val::Val;
-use crate::runtime::instances::abi::VmValue;
+use super::array_ref::ArrayRef;
+use super::struct_ref::StructRef;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::instances::stored::StoreId;
-use crate::types::defined::DefinedType;
-use crate::types::{ArrayType, HeapType, StructType};
-use crate::{AsContext, AsContextMut, Error, ErrorKind, ExternRef, Result, Trap, ValType};
+use crate::{AsContext, ExternRef, HeapType};
 
 /// A 31-bit integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,7 +50,7 @@ enum Kind {
 }
 
 #[derive(Clone)]
-struct Object {
+pub(super) struct Object {
     store: StoreId,
     word: u64,
     /// The store keeps the object alive while this root exists.
@@ -129,6 +127,77 @@ impl AnyRef {
         matches!(self.ty(store), HeapType::ConcreteArray(_)).then(|| ArrayRef(self.clone()))
     }
 
+    /// Returns whether it is an integer.
+    pub fn is_i31(&self) -> bool {
+        self.as_i31().is_some()
+    }
+
+    /// Returns the integer.
+    ///
+    /// # Panics
+    /// Panics if it is none.
+    pub fn unwrap_i31(&self) -> I31 {
+        self.as_i31().expect("the reference is an i31")
+    }
+
+    /// Returns whether it is a structure.
+    ///
+    /// # Panics
+    /// Panics if it belongs to another store.
+    pub fn is_struct(&self, store: impl AsContext) -> bool {
+        self.as_struct(store).is_some()
+    }
+
+    /// Returns the structure.
+    ///
+    /// # Panics
+    /// Panics if it is none, or belongs to another store.
+    pub fn unwrap_struct(&self, store: impl AsContext) -> StructRef {
+        self.as_struct(store).expect("the reference is a structure")
+    }
+
+    /// Returns whether it is an array.
+    ///
+    /// # Panics
+    /// Panics if it belongs to another store.
+    pub fn is_array(&self, store: impl AsContext) -> bool {
+        self.as_array(store).is_some()
+    }
+
+    /// Returns the array.
+    ///
+    /// # Panics
+    /// Panics if it is none, or belongs to another store.
+    pub fn unwrap_array(&self, store: impl AsContext) -> ArrayRef {
+        self.as_array(store).expect("the reference is an array")
+    }
+
+    /// Returns whether it can be compared for identity: everything but host values can.
+    pub fn is_eqref(&self) -> bool {
+        !matches!(self.0, Kind::Host(_))
+    }
+
+    /// Returns the reference as an `eqref`, if it is one.
+    pub fn as_eqref(&self) -> Option<EqRef> {
+        self.is_eqref().then(|| EqRef(self.clone()))
+    }
+
+    /// Returns the reference as an `eqref`.
+    ///
+    /// # Panics
+    /// Panics if it is a host value.
+    pub fn unwrap_eqref(&self) -> EqRef {
+        self.as_eqref().expect("the reference is no host value")
+    }
+
+    /// Returns whether it is of type `ty`.
+    ///
+    /// # Panics
+    /// Panics if it belongs to another store.
+    pub fn matches_ty(&self, store: impl AsContext, ty: &HeapType) -> bool {
+        self.ty(store).matches(ty)
+    }
+
     /// Returns the type.
     ///
     /// # Panics
@@ -157,7 +226,7 @@ impl AnyRef {
         }
     }
 
-    fn object(&self) -> &Object {
+    pub(super) fn object(&self) -> &Object {
         match &self.0 {
             Kind::Object(object) => object,
             _ => unreachable!("a structure or array is an object"),
@@ -166,7 +235,7 @@ impl AnyRef {
 }
 
 impl Object {
-    fn word_in(&self, store: &StoreOpaque) -> u64 {
+    pub(super) fn word_in(&self, store: &StoreOpaque) -> u64 {
         assert!(
             self.store == store.items.id(),
             "object used with the wrong store: it belongs to another one"
@@ -185,15 +254,36 @@ impl fmt::Debug for AnyRef {
     }
 }
 
-/// A structure.
+/// An `eqref` that is not null: an integer, a structure or an array.
 #[derive(Clone, Debug)]
-pub struct StructRef(AnyRef);
+pub struct EqRef(AnyRef);
 
-/// An array.
-#[derive(Clone, Debug)]
-pub struct ArrayRef(AnyRef);
+impl From<I31> for EqRef {
+    fn from(value: I31) -> EqRef {
+        EqRef(value.into())
+    }
+}
 
-macro_rules! any {
+impl From<EqRef> for AnyRef {
+    fn from(value: EqRef) -> AnyRef {
+        value.0
+    }
+}
+
+impl EqRef {
+    /// Returns the reference as an `anyref`, which has what can be asked of it.
+    pub fn to_anyref(&self) -> AnyRef {
+        self.0.clone()
+    }
+
+    /// Returns whether both are the same object, or equal integers, as `ref.eq` does.
+    pub fn ref_eq(a: &EqRef, b: &EqRef) -> bool {
+        AnyRef::ref_eq(&a.0, &b.0)
+    }
+}
+
+/// Defines how a reference to an object becomes one of a more general type.
+macro_rules! generalized {
     ($($ty:ident)*) => {
         $(
             impl From<$ty> for AnyRef {
@@ -202,253 +292,28 @@ macro_rules! any {
                 }
             }
 
+            impl From<$ty> for EqRef {
+                fn from(value: $ty) -> EqRef {
+                    EqRef(value.0)
+                }
+            }
+
             impl $ty {
                 /// Returns the reference as an `anyref`.
                 pub fn to_anyref(&self) -> AnyRef {
                     self.0.clone()
+                }
+
+                /// Returns the reference as an `eqref`.
+                pub fn to_eqref(&self) -> EqRef {
+                    EqRef(self.0.clone())
                 }
             }
         )*
     };
 }
 
-any! { StructRef ArrayRef }
-
-/// The offset and type of a field or element.
-struct Place {
-    at: usize,
-    storage: wasmparser::StorageType,
-    ty: ValType,
-    mutable: bool,
-}
-
-impl Place {
-    fn new(ty: &DefinedType, field: wasmparser::FieldType, at: usize) -> Place {
-        let storage = field.element_type;
-        let ty = match storage {
-            wasmparser::StorageType::Val(value) => ValType::from_parser(value, ty),
-            _ => ValType::I32,
-        };
-        Place { at, storage, ty, mutable: field.mutable }
-    }
-
-    fn bytes(&self) -> std::ops::Range<usize> {
-        self.at..self.at + object::size_of(self.storage) as usize
-    }
-
-    fn read(&self, object: &Object, store: &StoreOpaque) -> Val {
-        let mut value = VmValue::default();
-        let bytes = store.collected.objects.heap().bytes(object.word_in(store), self.bytes());
-        value.0[..bytes.len()].copy_from_slice(bytes);
-        Val::of_field(value, &self.ty, store)
-    }
-
-    fn write(&self, object: &Object, store: &mut StoreOpaque, value: &Val) {
-        let (word, value) = (object.word_in(store), value.to_vm(store));
-        let bytes = store.collected.objects.heap_mut().bytes_mut(word, self.bytes());
-        let len = bytes.len();
-        bytes.copy_from_slice(&value.0[..len]);
-    }
-
-    fn change(&self, object: &Object, store: &mut StoreOpaque, value: &Val) -> Result<()> {
-        if !self.mutable {
-            return Err(Error::new(ErrorKind::Type, "the field cannot be changed: it is not mutable"));
-        }
-        value.check_type(&self.ty, store)?;
-        self.write(object, store, value);
-        Ok(())
-    }
-}
-
-fn beyond(what: &str, index: usize, len: usize) -> Error {
-    Error::new(ErrorKind::Type, format_args!("{what} {index} of {len}"))
-}
-
-/// Allocates an object with its header and no contents.
-fn allocate(store: &mut StoreOpaque, ty: &DefinedType, len: u32) -> Result<AnyRef> {
-    let entry = store.engine().types().entry(ty);
-    let limit = store.items.limits().heap_bytes;
-    store.collected.objects.add_types(std::slice::from_ref(&entry), limit)?;
-    let word = store.allocate(entry.id, len)?;
-    Ok(AnyRef::from_word(word, store))
-}
-
-impl StructRef {
-    /// Creates a structure with these fields.
-    ///
-    /// # Errors
-    /// Returns an error if the fields have other types, or there is no memory.
-    pub fn new(mut store: impl AsContextMut, ty: &StructType, fields: &[Val]) -> Result<StructRef> {
-        let opaque = &mut store.as_context_mut().0.opaque;
-        let places = places(ty);
-        if places.len() != fields.len() {
-            return Err(beyond("field", fields.len(), places.len()));
-        }
-        for (place, value) in places.iter().zip(fields) {
-            value.check_type(&place.ty, opaque)?;
-        }
-        let new = allocate(opaque, &ty.0, 0)?;
-        for (place, value) in places.iter().zip(fields) {
-            place.write(new.object(), opaque, value);
-        }
-        Ok(StructRef(new))
-    }
-
-    fn place(&self, store: &StoreOpaque, field: usize) -> Result<Place> {
-        let HeapType::ConcreteStruct(ty) = self.0.type_in(store) else { unreachable!("it is a structure") };
-        let mut places = places(&ty);
-        match field < places.len() {
-            true => Ok(places.swap_remove(field)),
-            false => Err(beyond("field", field, places.len())),
-        }
-    }
-
-    /// Returns a field.
-    ///
-    /// # Errors
-    /// Returns an error if there is no field with this number.
-    ///
-    /// # Panics
-    /// Panics if the structure belongs to another store.
-    pub fn field(&self, store: impl AsContext, field: usize) -> Result<Val> {
-        let opaque = &store.as_context().0.opaque;
-        Ok(self.place(opaque, field)?.read(self.0.object(), opaque))
-    }
-
-    /// Changes a field.
-    ///
-    /// # Errors
-    /// Returns an error if there is no field with this number, it is not mutable, or the value has another type.
-    ///
-    /// # Panics
-    /// Panics if the structure belongs to another store.
-    pub fn set_field(&self, mut store: impl AsContextMut, field: usize, value: Val) -> Result<()> {
-        let opaque = &mut store.as_context_mut().0.opaque;
-        self.place(opaque, field)?.change(self.0.object(), opaque, &value)
-    }
-}
-
-fn places(ty: &StructType) -> Vec<Place> {
-    let fields = &ty.0.definition().unwrap_struct().fields;
-    let layout = StructLayout::new(fields);
-    let places = fields.iter().zip(&layout.offsets);
-    places.map(|(&field, &at)| Place::new(&ty.0, field, at as usize)).collect()
-}
-
-impl ArrayRef {
-    /// Creates an array of `len` elements that are all `element`.
-    ///
-    /// # Errors
-    /// Returns an error if the element has another type, or there is no memory.
-    pub fn new(mut store: impl AsContextMut, ty: &ArrayType, element: &Val, len: u32) -> Result<ArrayRef> {
-        let opaque = &mut store.as_context_mut().0.opaque;
-        element.check_type(&place_in(ty, 0).ty, opaque)?;
-        let new = allocate(opaque, &ty.0, len)?;
-        (0..len).for_each(|index| place_in(ty, index).write(new.object(), opaque, element));
-        Ok(ArrayRef(new))
-    }
-
-    /// Returns the number of elements.
-    ///
-    /// # Panics
-    /// Panics if the array belongs to another store.
-    pub fn len(&self, store: impl AsContext) -> u32 {
-        self.len_in(&store.as_context().0.opaque)
-    }
-
-    fn len_in(&self, store: &StoreOpaque) -> u32 {
-        store.collected.objects.heap().head(self.0.object().word_in(store)).1
-    }
-
-    fn place(&self, store: &StoreOpaque, index: u32) -> Result<Place> {
-        let HeapType::ConcreteArray(ty) = self.0.type_in(store) else { unreachable!("it is an array") };
-        let len = self.len_in(store);
-        match index < len {
-            true => Ok(place_in(&ty, index)),
-            false => Err(beyond("element", index as usize, len as usize)),
-        }
-    }
-
-    /// Returns an element.
-    ///
-    /// # Errors
-    /// Returns an error if the index is beyond the end.
-    ///
-    /// # Panics
-    /// Panics if the array belongs to another store.
-    pub fn get(&self, store: impl AsContext, index: u32) -> Result<Val> {
-        let opaque = &store.as_context().0.opaque;
-        Ok(self.place(opaque, index)?.read(self.0.object(), opaque))
-    }
-
-    /// Changes an element.
-    ///
-    /// # Errors
-    /// Returns an error if the index is beyond the end, the elements are not mutable, or the value has another
-    /// type.
-    ///
-    /// # Panics
-    /// Panics if the array belongs to another store.
-    pub fn set(&self, mut store: impl AsContextMut, index: u32, value: Val) -> Result<()> {
-        let opaque = &mut store.as_context_mut().0.opaque;
-        self.place(opaque, index)?.change(self.0.object(), opaque, &value)
-    }
-}
-
-/// Methods for arrays of UTF-16 code units.
-impl ArrayRef {
-    /// Returns the code units from `start` to `end`.
-    ///
-    /// # Errors
-    /// Returns an error if the range exceeds the array.
-    ///
-    /// # Panics
-    /// Panics if its elements have another size.
-    pub(crate) fn units(&self, store: &StoreOpaque, start: u32, end: u32) -> Result<Vec<u16>, Trap> {
-        if start > end || end > self.len_in(store) {
-            return Err(Trap::ArrayOutOfBounds);
-        }
-        let bytes = store
-            .collected
-            .objects
-            .heap()
-            .bytes(self.0.object().word_in(store), bytes_of_units(start, end - start));
-        Ok(bytes.as_chunks().0.iter().map(|&unit| u16::from_le_bytes(unit)).collect())
-    }
-
-    /// Writes code units from `start` on.
-    ///
-    /// # Errors
-    /// Returns an error if they exceed the array; nothing is written then.
-    ///
-    /// # Panics
-    /// Panics as [`ArrayRef::units`] does.
-    pub(crate) fn set_units(&self, store: &mut StoreOpaque, start: u32, units: &[u16]) -> Result<(), Trap> {
-        let room = self.len_in(store).checked_sub(start).ok_or(Trap::ArrayOutOfBounds)?;
-        if units.len() > room as usize {
-            return Err(Trap::ArrayOutOfBounds);
-        }
-        let word = self.0.object().word_in(store);
-        let bytes =
-            store.collected.objects.heap_mut().bytes_mut(word, bytes_of_units(start, units.len() as u32));
-        for (bytes, unit) in bytes.as_chunks_mut().0.iter_mut().zip(units) {
-            *bytes = unit.to_le_bytes();
-        }
-        Ok(())
-    }
-}
-
-/// Returns the byte range, counted from the object's header, of `len` UTF-16 code units of an array.
-fn bytes_of_units(start: u32, len: u32) -> std::ops::Range<usize> {
-    let at = |index: usize| FIELDS as usize + index * size_of::<u16>();
-    at(start as usize)..at(start as usize + len as usize)
-}
-
-fn place_in(ty: &ArrayType, index: u32) -> Place {
-    let field = ty.0.definition().unwrap_array().0;
-    let at = FIELDS as usize + index as usize * object::size_of(field.element_type) as usize;
-    Place::new(&ty.0, field, at)
-}
+generalized! { StructRef ArrayRef }
 
 /// Returns the word by which wasm code refers to a host value.
 pub(crate) fn extern_word(value: Option<ExternRef>, store: &mut StoreOpaque) -> u64 {

@@ -27,7 +27,11 @@ macro_rules! each_tuple {
 pub(crate) use each_tuple;
 
 mod anyref;
+mod array_ref;
 mod host;
+mod place;
+mod raw;
+mod struct_ref;
 mod typed;
 mod val;
 mod values;
@@ -36,9 +40,13 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-pub use anyref::{AnyRef, ArrayRef, I31, StructRef};
+pub use anyref::{AnyRef, EqRef, I31};
+pub use array_ref::{ArrayRef, ArrayRefPre};
 pub use host::{HostFunc, IntoFunc, WasmRet};
 pub(crate) use host::{awaited, dynamic, dynamic_awaited, numeric};
+pub use raw::ValRaw;
+pub(crate) use raw::unchecked;
+pub use struct_ref::{StructRef, StructRefPre};
 pub use typed::TypedFunc;
 pub use val::{Ref, Val};
 pub use values::{WasmParams, WasmResults, WasmTy};

@@ -1,7 +1,9 @@
 //! Values of any type.
 #![allow(unsafe_code, reason = "references in wasm are pointers into the store")]
 
-use super::anyref::{self, AnyRef};
+use super::anyref::{self, AnyRef, EqRef, I31};
+use super::array_ref::ArrayRef;
+use super::struct_ref::StructRef;
 use crate::runtime::instances::abi::VmValue;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::{AsContext, Error, ErrorKind, ExnRef, ExternRef, Func, HeapType, RefType, Result, ValType};
@@ -286,6 +288,10 @@ conversions! {
     Option<ExternRef> => |v| Val::ExternRef(v);
     AnyRef => |v| Val::AnyRef(Some(v));
     Option<AnyRef> => |v| Val::AnyRef(v);
+    I31 => |v| Val::AnyRef(Some(v.into()));
+    EqRef => |v| Val::AnyRef(Some(v.into()));
+    StructRef => |v| Val::AnyRef(Some(v.into()));
+    ArrayRef => |v| Val::AnyRef(Some(v.into()));
     ExnRef => |v| Val::ExnRef(Some(v));
     Option<ExnRef> => |v| Val::ExnRef(v);
 }

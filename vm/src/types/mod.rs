@@ -2,6 +2,7 @@
 
 mod composite;
 pub(crate) mod defined;
+mod fields;
 mod reference;
 
 use std::fmt;
@@ -10,6 +11,7 @@ use wasmparser as wp;
 
 pub use composite::{ArrayType, FuncType, StructType};
 use defined::Others;
+pub use fields::{FieldType, Finality, Mutability, StorageType};
 pub(crate) use reference::Resolve;
 pub use reference::{HeapType, RefType};
 
@@ -39,6 +41,14 @@ impl ValType {
     pub const EXNREF: ValType = ValType::Ref(RefType::EXNREF);
     /// `anyref`.
     pub const ANYREF: ValType = ValType::Ref(RefType::ANYREF);
+    /// `eqref`.
+    pub const EQREF: ValType = ValType::Ref(RefType::EQREF);
+    /// `i31ref`.
+    pub const I31REF: ValType = ValType::Ref(RefType::I31REF);
+    /// `structref`.
+    pub const STRUCTREF: ValType = ValType::Ref(RefType::STRUCTREF);
+    /// `arrayref`.
+    pub const ARRAYREF: ValType = ValType::Ref(RefType::ARRAYREF);
 
     /// Returns whether this type is equal to `other` or a subtype of it.
     pub fn matches(&self, other: &ValType) -> bool {

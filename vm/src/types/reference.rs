@@ -186,6 +186,14 @@ impl RefType {
     pub const NULLEXNREF: RefType = RefType::new(true, HeapType::NoExn);
     /// `anyref`: a value that wasm code has created, or null.
     pub const ANYREF: RefType = RefType::new(true, HeapType::Any);
+    /// `eqref`: a value that can be compared for identity, or null.
+    pub const EQREF: RefType = RefType::new(true, HeapType::Eq);
+    /// `i31ref`: a 31-bit integer, or null.
+    pub const I31REF: RefType = RefType::new(true, HeapType::I31);
+    /// `structref`: a structure, or null.
+    pub const STRUCTREF: RefType = RefType::new(true, HeapType::Struct);
+    /// `arrayref`: an array, or null.
+    pub const ARRAYREF: RefType = RefType::new(true, HeapType::Array);
     /// `nullref`: null.
     pub const NULLREF: RefType = RefType::new(true, HeapType::None);
 

@@ -20,6 +20,7 @@ mod limiters_async;
 mod linkers;
 mod pooling;
 mod profiles;
+mod raw_values;
 mod stacks;
 mod stores;
 mod toggles;

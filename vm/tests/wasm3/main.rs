@@ -6,6 +6,7 @@ mod exnrefs;
 mod externrefs;
 mod function_references;
 mod gc;
+mod host_objects;
 mod inlined_throws;
 mod js_strings;
 mod shared_memory;
