@@ -9,9 +9,15 @@
 
 use super::record::Record;
 
-/// Maximum number of frames of a store that a sample looks at, since the signal handler must be brief. So many small frames
-/// take about 0.15 ms, of 4 ms between two ticks.
+/// Maximum number of frames of a store that a sample looks at, since the signal handler must be brief.
 const MOST_FRAMES: u32 = 100_000;
+
+/// Number of frames that a sample looks at in any case.
+const LEAST_FRAMES: u32 = 256;
+
+/// For each frame that a sample looks at, so many nanoseconds lie between it and the sample before. A frame takes 1 to 12 ns,
+/// so walks of deep stacks take a small part of the time, however often a thread is interrupted.
+const NS_OF_FRAME: u64 = 100;
 
 /// Maximum number of different addresses at a time.
 const MOST: usize = 256;
@@ -36,17 +42,20 @@ pub struct Callers {
     newest: Option<usize>,
     /// Number of frames so far.
     frames: u32,
+    /// Maximum number of frames.
+    most: u32,
 }
 
 impl Callers {
-    /// Creates an empty list.
-    pub fn new() -> Callers {
-        Callers { met: [Met::default(); MOST], len: 0, slots: [0; SLOTS], newest: None, frames: 0 }
+    /// Creates an empty list for a sample that stands for `time_ns` nanoseconds.
+    pub fn new(time_ns: u64) -> Callers {
+        let most = u32::try_from(time_ns / NS_OF_FRAME).unwrap_or(u32::MAX).clamp(LEAST_FRAMES, MOST_FRAMES);
+        Callers { met: [Met::default(); MOST], len: 0, slots: [0; SLOTS], newest: None, frames: 0, most }
     }
 
     /// Returns whether there were so many frames that no more may be looked at.
     pub fn is_at_end(&self) -> bool {
-        self.frames >= MOST_FRAMES
+        self.frames >= self.most
     }
 
     /// Returns whether the address was met just before, as in direct recursion.
@@ -103,7 +112,7 @@ mod tests {
 
     /// Returns what is kept of a walk.
     fn kept(walk: impl Iterator<Item = usize>) -> Vec<u64> {
-        let (mut callers, mut record) = (Callers::new(), Record::new(0));
+        let (mut callers, mut record) = (Callers::new(u64::MAX), Record::new(0));
         walk.for_each(|pc| callers.add(pc, &mut record));
         callers.write(&mut record);
         record.words().skip(1).collect()
@@ -145,11 +154,14 @@ mod tests {
 
     #[test]
     fn a_walk_ends_after_a_number_of_frames_also_in_recursion() {
-        let (mut callers, mut record) = (Callers::new(), Record::new(0));
-        let walked = (0..2 * MOST_FRAMES).take_while(|_| {
-            callers.add(7, &mut record);
-            !callers.is_at_end()
-        });
-        assert_eq!(walked.count() as u32, MOST_FRAMES - 1);
+        let walked = |time_ns: u64| {
+            let (mut callers, mut record) = (Callers::new(time_ns), Record::new(0));
+            let walked = (0..2 * MOST_FRAMES).take_while(|_| {
+                callers.add(7, &mut record);
+                !callers.is_at_end()
+            });
+            walked.count() as u32 + 1
+        };
+        assert_eq!([0, 30_000, 1_000_000, u64::MAX].map(walked), [256, 300, 10_000, MOST_FRAMES]);
     }
 }

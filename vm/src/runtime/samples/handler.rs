@@ -61,7 +61,7 @@ unsafe fn sample(registers: Registers, time_ns: u64) -> usize {
                 && is_newest_of_store(newest, current)
             {
                 let mut record = Record::new(time_ns);
-                write_store(&mut record, current, registers, ptr::eq(current, newest));
+                write_store((&mut record, time_ns), current, registers, ptr::eq(current, newest));
                 if ring.push(record.words()) {
                     drain::notify();
                 }
@@ -87,10 +87,15 @@ unsafe fn is_newest_of_store(newest: *const Activation, of: &Activation) -> bool
 }
 
 /// Writes the frames of all entries into a store; `newest` is the last of them.
-unsafe fn write_store(record: &mut Record, newest: &Activation, registers: Registers, is_running: bool) {
+unsafe fn write_store(
+    (record, time_ns): (&mut Record, u64),
+    newest: &Activation,
+    registers: Registers,
+    is_running: bool,
+) {
     let context = newest.context;
     let mut stack = Stack::new(newest, registers.sp);
-    let mut callers = Callers::new();
+    let mut callers = Callers::new(time_ns);
     // SAFETY: the instance lives as long as its store.
     let instance_of = |entry: &Activation| unsafe { (*entry.vmctx).instance as u32 };
     record.begin_entry(instance_of(newest));
