@@ -51,7 +51,7 @@ pub use folded::write_folded;
 pub use frame::Frame;
 pub use lcov::write_lcov;
 pub use otlp::{Origin, write_otlp};
-pub use pprof::write_pprof;
+pub use pprof::{write_pprof, write_pprof_of};
 pub use samples::{Metric, Samples, StackNode, Unit};
 pub use speedscope::write_speedscope;
 

@@ -26,7 +26,10 @@ pub fn of_instructions(module: &Module, functions: &[&FunctionProfile]) -> Resul
     Ok(CodeMap { instructions: instructions(module, functions.iter().copied())?, ..CodeMap::default() })
 }
 
-/// Returns a map of source lines, of the instructions of functions that ran, and of functions inlined at samples.
+/// Returns a map of source lines, of the instructions of functions that ran, and of functions inlined at samples: what
+/// exporters know of the code of a profile, such as
+/// [`ProfileExporter::take_otlp_with`](wprof_profiler::export::ProfileExporter::take_otlp_with). It takes as long as to parse
+/// these functions, and the module's debug information when that is first asked for.
 ///
 /// # Errors
 /// Returns an error if a function exceeds a limit of the compiler.

@@ -62,6 +62,7 @@ pub mod text;
 mod threshold;
 mod tries;
 
+pub use code_map::of_functions_that_ran as code_map;
 pub use error::{Error, Result};
 pub use ownership::Ownership;
 pub use render::view::View;

@@ -5,7 +5,7 @@
 //! * `curl localhost:8080/ada/render/1000` runs the plug-in for the tenant `ada`,
 //! * `http://localhost:8080/ada` is her flame graph so far,
 //! * `curl localhost:8080/` takes what came since the last time, as a message for OpenTelemetry, with the labels `tenant` and
-//!   `instance`.
+//!   `instance`, and the trace of each request that names one in its field `traceparent` (W3C *Trace Context*).
 
 use std::collections::BTreeMap;
 use std::io::BufReader;
@@ -49,6 +49,27 @@ const HELD: usize = 10_000;
 /// the next. `ProfilingConfig::exact()` would count everything.
 pub fn profiling() -> AdaptiveProfile {
     ProfilingConfig::adaptive().contexts().time(1000)
+}
+
+/// The ids of a trace and of a span in it.
+type Span = ([u8; 16], [u8; 8]);
+
+/// Returns the ids in a field `traceparent`, such as `00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01`.
+fn span_of(field: &[u8]) -> Option<Span> {
+    let mut parts = field.split(|&byte| byte == b'-').skip(1);
+    Some((id(parts.next()?)?, id(parts.next()?)?))
+}
+
+/// Returns the bytes that hexadecimal digits stand for, if there are so many.
+fn id<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
+    if digits.len() != 2 * N || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
 }
 
 /// The server, which any number of threads use.
@@ -96,7 +117,9 @@ impl Server {
             read_request(&mut from, &mut to, &WireLimits::default()).ok()?
         {
             let path = request.path_with_query.unwrap_or_default();
-            let response = self.answer(&path).unwrap_or_else(|e| Response::text(500, &e.to_string()));
+            let span = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("traceparent"));
+            let span = span.and_then(|(_, value)| span_of(value));
+            let response = self.answer(&path, span).unwrap_or_else(|e| Response::text(500, &e.to_string()));
             write_response(&mut to, &response, &request.method, keeps_alive).ok()?;
             if !keeps_alive {
                 break;
@@ -105,21 +128,21 @@ impl Server {
         Some(())
     }
 
-    fn answer(&self, path: &str) -> Result<Response, Error> {
+    fn answer(&self, path: &str, span: Option<Span>) -> Result<Response, Error> {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         match parts[..] {
             [] => Ok(typed("application/x-protobuf", lock(&self.exporter).take_otlp()?)),
             [tenant] => self.flame_graph(tenant),
             [tenant, function, n] => match n.parse() {
-                Ok(n) if n > 0 => self.run(tenant, function, n),
+                Ok(n) if n > 0 => self.run(tenant, function, n, span),
                 _ => Ok(Response::text(400, "what the plug-in is called with is a number above 0")),
             },
             _ => Ok(Response::text(404, "there is /TENANT/FUNCTION/N, /TENANT, and /")),
         }
     }
 
-    /// Runs the plug-in for a tenant, in an instance of its own.
-    fn run(&self, tenant: &str, function: &str, n: i32) -> Result<Response, Error> {
+    /// Runs the plug-in for a tenant, in an instance of its own, as a part of a trace.
+    fn run(&self, tenant: &str, function: &str, n: i32, span: Option<Span>) -> Result<Response, Error> {
         let limits = StoreLimitsBuilder::new().memory_size(MEMORY).instances(1).build();
         let mut store = Store::new(self.plugin.module().engine(), limits);
         store.limiter(|limits| limits);
@@ -133,6 +156,10 @@ impl Server {
         let profile = instance.profile(&store)?;
         let number = self.instances.fetch_add(1, Ordering::Relaxed).to_string();
         let origin = Origin::new([("tenant", tenant), ("instance", &number), ("service.name", "plug-ins")]);
+        let origin = match span {
+            Some((trace, span)) => origin.in_span(trace, span),
+            None => origin,
+        };
         lock(&self.exporter).add(origin, &profile)?;
         let mut tenants = lock(&self.tenants);
         match tenants.get_mut(tenant) {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::SystemTime;
 
-use super::{CodeMap, Origin, Samples, write_otlp, write_pprof};
+use super::{CodeMap, Origin, Samples, write_otlp, write_pprof_of};
 use crate::{MergeError, Profile, Run};
 
 /// Collects profiles by origin, until they are taken. Plain data: put it behind a lock to share it between threads.
@@ -91,8 +91,17 @@ impl ProfileExporter {
     /// # Errors
     /// Fails if writing to memory fails, which does not happen.
     pub fn take_otlp(&mut self) -> io::Result<Vec<u8>> {
+        self.take_otlp_with(|_| CodeMap::default())
+    }
+
+    /// Takes all profiles as [`ProfileExporter::take_otlp`] does, with the source lines and inlined functions that `code_of`
+    /// knows of the module of each profile (`wprof_report::code_map` finds them).
+    ///
+    /// # Errors
+    /// Fails as [`ProfileExporter::take_otlp`] does.
+    pub fn take_otlp_with(&mut self, mut code_of: impl FnMut(&Profile) -> CodeMap) -> io::Result<Vec<u8>> {
         let with_samples = |(origin, profile): (Origin, Profile)| {
-            let samples = Samples::new(&profile, &CodeMap::default());
+            let samples = Samples::by_line(&profile, &code_of(&profile));
             (origin, samples, profile)
         };
         let all: Vec<_> = self.take().map(with_samples).collect();
@@ -101,15 +110,28 @@ impl ProfileExporter {
         Ok(bytes)
     }
 
-    /// Takes all profiles as pprof files, one per origin and module: see [`write_pprof`]. Their times are as with
-    /// [`ProfileExporter::take_otlp`].
+    /// Takes all profiles as pprof files, one per origin and module, whose samples have the labels of the origin: see
+    /// [`write_pprof_of`]. Their times are as with [`ProfileExporter::take_otlp`].
     ///
     /// # Errors
     /// Fails as [`ProfileExporter::take_otlp`] does.
     pub fn take_pprof(&mut self) -> io::Result<Vec<(Origin, Vec<u8>)>> {
+        self.take_pprof_with(|_| CodeMap::default())
+    }
+
+    /// Takes all profiles as [`ProfileExporter::take_pprof`] does, with source lines and inlined functions as
+    /// [`ProfileExporter::take_otlp_with`] has them.
+    ///
+    /// # Errors
+    /// Fails as [`ProfileExporter::take_otlp`] does.
+    pub fn take_pprof_with(
+        &mut self,
+        mut code_of: impl FnMut(&Profile) -> CodeMap,
+    ) -> io::Result<Vec<(Origin, Vec<u8>)>> {
         let written = |(origin, profile): (Origin, Profile)| {
             let mut bytes = Vec::new();
-            write_pprof(&Samples::new(&profile, &CodeMap::default()), &profile, &mut bytes)?;
+            let samples = Samples::by_line(&profile, &code_of(&profile));
+            write_pprof_of(&origin, &samples, &profile, &mut bytes)?;
             Ok((origin, bytes))
         };
         self.take().map(written).collect()

@@ -27,6 +27,12 @@ impl Origin {
         let labels = labels.into_iter().map(|(name, value)| (name.into(), value.into()));
         Origin { labels: labels.collect(), span: None }
     }
+
+    /// Returns the same origin in a span of a trace, which others can look up by these ids.
+    #[must_use]
+    pub fn in_span(self, trace: [u8; 16], span: [u8; 8]) -> Origin {
+        Origin { span: Some((trace, span)), ..self }
+    }
 }
 
 /// Field numbers of `ProfilesDictionary`.

@@ -1,8 +1,8 @@
 //! pprof's format: a gzipped protocol buffers message, with one sample type per metric, and one for the samples of time.
 //!
-//! Source: `proto/profile.proto` of pprof. A stack is a sample, whose values are 0 except its metric's and the number of samples of time; where stacks have threads, it has the label `thread`. Comments
-//! name the metrics that are samples. A location is a
-//! place in a function's code: its line, after the lines of functions that are inlined there. The format loses the
+//! Source: `proto/profile.proto` of pprof. A stack is a sample, whose values are 0 except its metric's and the number of
+//! samples of time; where stacks have threads, it has the label `thread`, and it has the labels of its origin. Comments
+//! name the metrics that are samples. A location is a place in a function's code: its line, after the lines of functions that are inlined there. The format loses the
 //! addresses of code, which pprof would look up in native binaries. Its weights are signed: larger ones than 2^63 - 1
 //! are clamped.
 
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use super::gzip::gzip;
 use super::protobuf::Message;
 use super::samples::Part;
-use super::{Frame, Metric, Samples, Unit};
+use super::{Frame, Metric, Origin, Samples, Unit};
 use crate::Profile;
 
 /// Field numbers of `message Profile`.
@@ -32,9 +32,24 @@ mod field {
 ///
 /// # Errors
 /// Fails if writing to `out` fails.
-pub fn write_pprof(samples: &Samples, profile: &Profile, mut out: impl Write) -> io::Result<()> {
+pub fn write_pprof(samples: &Samples, profile: &Profile, out: impl Write) -> io::Result<()> {
+    write_pprof_of(&Origin::default(), samples, profile, out)
+}
+
+/// Writes all metrics as [`write_pprof`] does, each sample with the labels of its origin. Samples of a span also have the
+/// labels `trace_id` and `span_id`, in hexadecimal digits.
+///
+/// # Errors
+/// Fails if writing to `out` fails.
+pub fn write_pprof_of(
+    origin: &Origin,
+    samples: &Samples,
+    profile: &Profile,
+    mut out: impl Write,
+) -> io::Result<()> {
     let mut file = File::default();
     file.strings.number("");
+    file.add_origin(origin);
     file.add_metrics(samples);
     file.add_locations(&samples.frames);
     file.add_runs(profile);
@@ -87,9 +102,30 @@ struct File {
     locations: Vec<Vec<u32>>,
     /// Their ids.
     ids: HashMap<Vec<u32>, u64>,
+    /// The labels of all samples.
+    labels: Vec<Message>,
 }
 
 impl File {
+    fn add_origin(&mut self, origin: &Origin) {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let span = origin.span.map(|(trace, span)| [("trace_id", hex(&trace)), ("span_id", hex(&span))]);
+        for (name, value) in &origin.labels {
+            let label = self.label(name, value);
+            self.labels.push(label);
+        }
+        for (name, value) in span.into_iter().flatten() {
+            let label = self.label(name, &value);
+            self.labels.push(label);
+        }
+    }
+
+    fn label(&mut self, name: &str, value: &str) -> Message {
+        let mut label = Message::new();
+        label.number(1, self.strings.number(name)).number(2, self.strings.number(value));
+        label
+    }
+
     fn add_metrics(&mut self, samples: &Samples) {
         let values: usize = samples.metrics.iter().map(|metric| 1 + usize::from(is_timed(metric))).sum();
         let mut position = 0;
@@ -119,12 +155,7 @@ impl File {
     /// Adds the stacks of one thread, or of all, with their weights at this position among so many values, and numbers of samples
     /// behind these.
     fn add_part(&mut self, part: &Part, (position, values): (usize, usize)) {
-        let label = part.thread.as_ref().map(|thread| {
-            let (key, text) = (self.strings.number("thread"), self.strings.number(thread));
-            let mut label = Message::new();
-            label.number(1, key).number(2, text);
-            label
-        });
+        let thread = part.thread.as_ref().map(|thread| self.label("thread", thread));
         for (node, found) in part.metric.weighted() {
             let mut of_stack = vec![0; values];
             of_stack[position] = found.weight.min(i64::MAX as u64);
@@ -134,7 +165,7 @@ impl File {
             let mut sample = Message::new();
             sample.numbers(1, self.stack(&part.metric, node));
             sample.numbers(2, of_stack);
-            if let Some(label) = &label {
+            for label in self.labels.iter().chain(&thread) {
                 sample.message(3, label);
             }
             self.message.message(field::SAMPLE, &sample);

@@ -56,6 +56,33 @@ fn each_of_a_hundred_tenants_has_a_flame_graph() -> super::Outcome {
     Ok(())
 }
 
+#[test]
+fn a_request_that_belongs_to_a_trace_says_so_in_the_profile() -> super::Outcome {
+    use std::io::Write;
+    let server = http_tenants::Server::new(wprof::ProfilingConfig::exact().contexts())?;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    let serving = std::thread::spawn(move || server.serve(&listener, 4));
+    let (trace, span) = ([0x0a, 0xf7].repeat(8), [0xb7; 8]);
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let taken = |parent: String| -> std::result::Result<Vec<u8>, Box<dyn std::error::Error>> {
+        let mut stream = std::net::TcpStream::connect(address)?;
+        let head = "GET /ada/render/50 HTTP/1.1\r\nhost: test\r\nconnection: close\r\n";
+        write!(stream, "{head}traceparent: {parent}\r\n\r\n")?;
+        let mut answer = Vec::new();
+        std::io::Read::read_to_end(&mut stream, &mut answer)?;
+        assert!(answer.starts_with(b"HTTP/1.1 200"));
+        Ok(get(address, "/")?.1)
+    };
+    let has = |message: &[u8], id: &[u8]| message.windows(id.len()).any(|part| part == id);
+    let message = taken(format!("00-{}-{}-01", hex(&trace), hex(&span)))?;
+    assert!(has(&message, &trace) && has(&message, &span));
+    let message = taken(format!("00-{}-nothing", hex(&trace)))?;
+    assert!(has(&message, b"ada") && !has(&message, &trace), "it is no id of a span");
+    serving.join().expect("it does not panic")?;
+    Ok(())
+}
+
 /// Requests take a fraction of a second of processor time, and none has a burst for sure.
 #[test]
 fn tenants_have_flame_graphs_by_samples_too() -> super::Outcome {

@@ -1,10 +1,11 @@
 //! Messages for OpenTelemetry, and exporters that make them from time to time.
 
+use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use wprof_profiler::Profile;
-use wprof_profiler::export::{Origin, ProfileExporter, Samples, write_folded, write_otlp};
+use wprof_profiler::export::{CodeMap, Origin, ProfileExporter, Samples, write_folded, write_otlp};
 
 use super::{example, for_random_profiles, read_back, text, total};
 
@@ -92,6 +93,55 @@ fn an_exporter_gives_what_came_since_it_was_asked_last() {
     let of_file = read_back::pprof(&files[0].1).totals();
     assert!(of_file.contains(&("instructions".to_owned(), instructions(0))));
     assert!(exporter.is_empty() && read_back::otlp(&exporter.take_otlp().unwrap()).is_empty());
+}
+
+#[test]
+fn files_of_an_exporter_have_the_labels_of_their_origins() {
+    let (profile, _) = example();
+    let mut exporter = ProfileExporter::new(2);
+    let of_ada = Origin::new([("tenant", "ada"), ("instance", "7")]);
+    let of_bob = Origin::new([("tenant", "bob")]).in_span([0xab; 16], [1; 8]);
+    exporter.add(of_ada.clone(), &profile).unwrap();
+    exporter.add(of_bob.clone(), &profile).unwrap();
+    let files = exporter.take_pprof().unwrap();
+    assert_eq!(files.iter().map(|(origin, _)| origin).collect::<Vec<_>>(), [&of_ada, &of_bob]);
+    let labels = |at: usize| -> BTreeSet<(String, String)> {
+        let all = read_back::pprof(&files[at].1).labels();
+        all.into_iter().filter(|(name, _)| name != "thread").collect()
+    };
+    let expected = |labels: &[(&str, &str)]| -> BTreeSet<(String, String)> {
+        labels.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    };
+    assert_eq!(labels(0), expected(&[("tenant", "ada"), ("instance", "7")]));
+    let (trace, span) = ("ab".repeat(16), "01".repeat(8));
+    assert_eq!(labels(1), expected(&[("tenant", "bob"), ("trace_id", &trace), ("span_id", &span)]));
+}
+
+#[test]
+fn an_exporter_that_knows_the_code_gives_its_lines() {
+    let (profile, code) = example();
+    let origin = Origin::new([("tenant", "ada")]);
+    let taken = |known: bool| {
+        let mut exporter = ProfileExporter::new(1);
+        exporter.add(origin.clone(), &profile).unwrap();
+        let mut other = exporter.clone();
+        let mut asked = 0;
+        let mut code_of = |of: &Profile| {
+            asked += 1;
+            assert_eq!(of.module_hash, profile.module_hash);
+            if known { code.clone() } else { CodeMap::default() }
+        };
+        let file = exporter.take_pprof_with(&mut code_of).unwrap().swap_remove(0).1;
+        let message = other.take_otlp_with(&mut code_of).unwrap();
+        assert_eq!(asked, 2);
+        (read_back::pprof(&file), read_back::otlp(&message).swap_remove(0), message)
+    };
+    let ((file, message, bytes), (plain_file, plain_message, plain_bytes)) = (taken(true), taken(false));
+    assert_eq!((file.totals(), message.totals()), (plain_file.totals(), plain_message.totals()));
+    let source = code.files[0].as_bytes();
+    let has_source = |bytes: &[u8]| bytes.windows(source.len()).any(|part| part == source);
+    assert!(has_source(&bytes) && !has_source(&plain_bytes));
+    assert!(file.to_text().contains(&code.files[0]) && !plain_file.to_text().contains(&code.files[0]));
 }
 
 /// An embedder's profiles, which have no runs, are of the time since the export before.
