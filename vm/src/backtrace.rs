@@ -8,7 +8,9 @@ use crate::runtime::stacks::frames::{self, Frame};
 use crate::{AsContext, Error, Module};
 
 /// The wasm frames on the stack at some moment, innermost first, including those of other stores that took part
-/// in the calls. Very deep stacks are cut off.
+/// in the calls. Very deep stacks are cut off, so it takes bounded time to make one. It keeps the modules alive, belongs to
+/// no store, and threads may share it. Names and lines are looked up when they are asked for or shown; the first look-up
+/// reads the module's debug information.
 #[derive(Clone, Debug, Default)]
 pub struct WasmBacktrace {
     frames: Vec<FrameInfo>,

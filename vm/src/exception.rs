@@ -10,7 +10,8 @@ use crate::runtime::values::exceptions::Exception;
 pub use crate::runtime::values::exceptions::ThrownException;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, Result, Store, StoreContextMut, TagType, Val};
 
-/// A tag in a store. Each exception has one, by which handlers recognise it.
+/// A tag in a store. Each exception has one, by which handlers recognise it. A small value, valid as long as the store, which
+/// may be sent to other threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag(pub(crate) Stored);
 

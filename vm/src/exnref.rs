@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::runtime::values::exceptions::Exception;
 
-/// An exception. It belongs to a store, and lives as long as a reference to it exists.
+/// An exception. It belongs to a store, and lives as long as a reference to it exists. Cloning it counts a reference; it may
+/// be sent to other threads, but thrown only in its store.
 #[derive(Clone)]
 pub struct ExnRef(pub(crate) Arc<Exception>);
 

@@ -3,7 +3,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
-/// A host value, shared by reference.
+/// A host value, shared by reference. Cloning it counts a reference; it may be sent to other threads and to other stores. A
+/// store to which it was passed holds it until a collection finds that wasm code does not.
 #[derive(Clone)]
 pub struct ExternRef(Arc<dyn Any + Send + Sync>);
 

@@ -4,7 +4,8 @@
 use crate::runtime::instances::stored::Stored;
 use crate::{AsContext, AsContextMut, Error, ErrorKind, GlobalType, Result, Val};
 
-/// A global in a store: a small value, valid as long as the store.
+/// A global in a store: a small value, valid as long as the store, which may be sent to other threads; access needs the
+/// store, and takes constant time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Global(pub(crate) Stored);
 

@@ -14,7 +14,7 @@ use crate::{Instance, Memory, Module, Result, SharedMemory, Trap, Val, ValRaw, W
 
 /// Names of importable items. Host functions defined here belong to no store: instantiating an importer adds them to
 /// its store. Threads may share a linker; each instantiates in its own stores. Instantiating looks each import up and
-/// checks its type: [`Linker::instantiate_pre`] does so once for many instances.
+/// checks its type: [`Linker::instantiate_pre`] does so once for many instances. Cloning a linker copies its names.
 pub struct Linker<T: 'static> {
     engine: Engine,
     shadowing: bool,

@@ -13,7 +13,9 @@ use crate::store::{StoreContext, StoreContextMut, StoreInner};
 use crate::waiting::on_fiber;
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, MemoryType, Result};
 
-/// A linear memory in a store: a small value, valid as long as the store.
+/// A linear memory in a store: a small value, valid as long as the store, which may be sent to other threads; access needs
+/// the store. Reads and writes check their range once and copy; [`Memory::data`] copies nothing. Growing moves no bytes,
+/// unless the memory is not reserved whole ([`Config::memory_reservation`](crate::Config::memory_reservation)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Memory(pub(crate) Stored);
 

@@ -26,7 +26,8 @@ impl<T: 'static> Store<T> {
     /// Passes the profile so far of the first instance of `module` to `receive` about once per `every`. The
     /// profile is that of [`Instance::profile`](crate::Instance::profile) without calling contexts. It is taken
     /// when the next check fires, on the program's thread, which waits meanwhile; there are no snapshots while
-    /// the program waits in the host.
+    /// the program waits in the host. Taking one takes as long as to read all counters of the instance; however often they
+    /// are wanted, snapshots take at most a twentieth of the time.
     ///
     /// # Errors
     /// Returns an error if the engine does not profile adaptively, because only adaptive code has checks.

@@ -15,6 +15,10 @@ use crate::{Engine, GcStatistics, Result, StoreLimits};
 /// Handles (`Func`, `Memory`, `Instance`, …) are small values that belong to one store; using one with another store
 /// panics. Nothing is freed before the store is dropped.
 ///
+/// Calls and changes need exclusive access, so one thread at a time runs wasm code of a store; threads with stores of their own
+/// run at the same time. Creating a store takes a few system calls, unless
+/// [`Config::pooling`](crate::Config::pooling) keeps what it needs.
+///
 /// A store may be sent to another thread, and threads may share it for reading, if its data allows it:
 ///
 /// ```

@@ -12,6 +12,10 @@ const SMALL_GUARD: u64 = 1 << 16;
 
 impl Config {
     /// Sets the address space reserved per 32-bit memory, in bytes (default: 4 GiB, which saves all bounds checks).
+    ///
+    /// Embedders cannot provide the memory itself, as Wasmtime's `MemoryCreator` does: data that is read on demand, pages of
+    /// data that instances share, and what pools take back all rely on mappings that the engine has made and may map anew,
+    /// and faults in them are told from other faults by that.
     pub fn memory_reservation(&mut self, bytes: u64) -> &mut Self {
         self.compiler.memory = MemoryStyle { reservation: round(bytes), ..self.compiler.memory };
         self

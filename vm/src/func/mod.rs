@@ -64,7 +64,7 @@ use crate::{
 };
 
 /// A function in a store: an instance's or the host's. A small value, valid as long as the store, which may be sent to
-/// other threads; calls need the store.
+/// other threads; calls need the store. Each [`Func::call`] checks the types of its values, a [`TypedFunc`] none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Func(pub(crate) FuncPtr);
 

@@ -19,8 +19,9 @@ use crate::{
 };
 use crate::{imports, limiter};
 
-/// An instance of a module in a store: a small value, valid as long as the store. Finding an export takes one look-up
-/// by name.
+/// An instance of a module in a store: a small value, valid as long as the store, which may be sent to other threads; its
+/// use needs the store. Finding an export takes one look-up by name. Creating an instance takes time for its data and its
+/// tables, not for its code; [`Config::pooling`](crate::Config::pooling) makes it faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Instance(pub(crate) Stored);
 
