@@ -139,7 +139,7 @@ impl File {
             }
             position += 1 + usize::from(is_timed(metric));
         }
-        if let Some(first) = samples.metrics.first() {
+        if let Some(first) = samples.metric(None) {
             let kind = self.strings.number(usual_name(&first.name));
             self.message.number(field::DEFAULT_SAMPLE_TYPE, kind);
         }

@@ -119,6 +119,11 @@ impl Metric {
         self.nodes.iter().map(|node| node.weight).fold(0, u64::saturating_add)
     }
 
+    /// Reports whether weights are known by stack, not by function alone.
+    fn has_stacks(&self) -> bool {
+        self.nodes.iter().any(|node| node.caller.is_some())
+    }
+
     /// Returns the size of the sample, in words, if the weights are those of one.
     pub(super) fn sample(&self) -> Option<String> {
         self.sampled.map(|rate| format!("a sample of {} of the run", percent(rate)))
@@ -231,11 +236,11 @@ impl Samples {
         metric.by_thread(&self.threads).into_iter().map(part).collect()
     }
 
-    /// Returns the metric with a name, or the first.
+    /// Returns the metric with a name, or the first one that is known by stack, or the first.
     pub fn metric(&self, name: Option<&str>) -> Option<&Metric> {
         match name {
             Some(name) => self.metrics.iter().find(|metric| metric.name == name),
-            None => self.metrics.first(),
+            None => self.metrics.iter().find(|metric| metric.has_stacks()).or(self.metrics.first()),
         }
     }
 }

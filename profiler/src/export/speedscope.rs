@@ -58,11 +58,18 @@ pub fn write_speedscope(samples: &Samples, program: &str, out: impl Write) -> io
         schema: "https://www.speedscope.app/file-format-schema.json",
         name: program,
         exporter: TOOL,
-        active_profile_index: 0,
+        active_profile_index: active(samples),
         shared: Shared { frames: samples.frames.iter().map(frame).collect() },
         profiles: samples.metrics.iter().flat_map(|metric| samples.parts(metric)).map(profile).collect(),
     };
     Ok(serde_json::to_writer(out, &file)?)
+}
+
+/// Returns the number of the profile that is shown first: that of the metric which other formats have alone.
+fn active(samples: &Samples) -> u32 {
+    let shown = samples.metric(None).map(|metric| &metric.name);
+    let before = samples.metrics.iter().take_while(|metric| Some(&metric.name) != shown);
+    before.map(|metric| samples.parts(metric).len() as u32).sum()
 }
 
 fn frame(frame: &Frame) -> FrameShape<'_> {

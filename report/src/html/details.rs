@@ -216,7 +216,8 @@ struct InstructionTimes {
 impl Times {
     /// Sums the time of a profile by instruction.
     pub fn new(profile: &Profile) -> Self {
-        let Some(time) = &profile.time else { return Self::default() };
+        let sampled = profile.time.as_ref().filter(|time| time.total().samples > 0);
+        let Some(time) = sampled else { return Self::default() };
         let place = |node: usize| match time.callee(node) {
             &Callee::Function { index, .. } => vec![(index, time.nodes[node].offset)],
             _ => Vec::new(),
