@@ -52,7 +52,7 @@ pub fn profiling() -> AdaptiveProfile {
 }
 
 /// The ids of a trace and of a span in it.
-type Span = ([u8; 16], [u8; 8]);
+pub type Span = ([u8; 16], [u8; 8]);
 
 /// Returns the ids in a field `traceparent`, such as `00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01`.
 fn span_of(field: &[u8]) -> Option<Span> {
@@ -128,7 +128,8 @@ impl Server {
         Some(())
     }
 
-    fn answer(&self, path: &str, span: Option<Span>) -> Result<Response, Error> {
+    /// Answers a request for a path, as a part of a trace.
+    pub fn answer(&self, path: &str, span: Option<Span>) -> Result<Response, Error> {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         match parts[..] {
             [] => Ok(typed("application/x-protobuf", lock(&self.exporter).take_otlp()?)),
@@ -153,7 +154,17 @@ impl Server {
         };
         let result = function.call(&mut store, n);
         // Who runs into a limit pays for what ran.
-        let profile = instance.profile(&store)?;
+        if store.engine().config().profiles() {
+            self.note(tenant, span, instance.profile(&store)?)?;
+        }
+        Ok(result.map_or_else(
+            |e| Response::text(503, &e.to_string()),
+            |sum| Response::text(200, &sum.to_string()),
+        ))
+    }
+
+    /// Adds the profile of a request to those of its tenant.
+    fn note(&self, tenant: &str, span: Option<Span>, profile: Profile) -> Result<(), Error> {
         let number = self.instances.fetch_add(1, Ordering::Relaxed).to_string();
         let origin = Origin::new([("tenant", tenant), ("instance", &number), ("service.name", "plug-ins")]);
         let origin = match span {
@@ -166,10 +177,7 @@ impl Server {
             Some(known) => known.merge(&profile)?,
             None => drop(tenants.insert(tenant.to_owned(), profile)),
         }
-        Ok(result.map_or_else(
-            |e| Response::text(503, &e.to_string()),
-            |sum| Response::text(200, &sum.to_string()),
-        ))
+        Ok(())
     }
 
     fn flame_graph(&self, tenant: &str) -> Result<Response, Error> {
