@@ -69,6 +69,7 @@ impl<T: 'static> Store<T> {
 /// [`Counting::PerInstruction`]: crate::Counting::PerInstruction
 /// [`Counting::Before`]: crate::Counting::Before
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Stop {
     /// Index of the function.
     pub func: u32,

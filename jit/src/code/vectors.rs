@@ -13,6 +13,7 @@ pub struct Lanes {
 
 /// The reason why a loop is not vectorised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NoVectors {
     /// It is not one block that branches back to itself.
     Shape,

@@ -29,6 +29,7 @@ pub struct CustomModel {
 
 /// An error in a definition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ModelError {
     /// The name is malformed.
     #[error("bad name `{0}`: give letters, digits, `_` or `-`, at most 64")]

@@ -13,6 +13,7 @@ use std::str::FromStr;
 
 /// The stage at which a pass works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Stage {
     /// On the block graph.
     Graph,
@@ -43,6 +44,7 @@ macro_rules! passes {
     ($($variant:ident, $name:literal, $stage:ident, $about:literal;)*) => {
         /// A pass; see [`Pass::about`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         pub enum Pass {
             $(#[doc = $about] $variant,)*
         }

@@ -14,6 +14,7 @@ use crate::module::ModuleInfo;
 
 /// The choice of tracing methods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Tracing {
     /// Witnesses or bit tracing for each function, whichever is estimated to write less.
     #[default]

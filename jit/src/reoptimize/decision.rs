@@ -119,6 +119,7 @@ impl fmt::Display for LittleGain {
 
 /// The reason why a call is not inlined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Refusal {
     /// The callee is not a function of the module.
     Host,

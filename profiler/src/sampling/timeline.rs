@@ -53,6 +53,7 @@ pub struct Benefit {
 ///
 /// Stored by position: append only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum CodeTier {
     /// Compiled as fast as possible.
     Baseline,

@@ -24,6 +24,7 @@ use crate::{Error, Module, Result};
 
 /// A function of which the reoptimizer has made a better version.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Reoptimization {
     /// Function index.
     pub func: u32,

@@ -48,6 +48,7 @@ impl Purpose {
 
 /// The CPU time that an engine has spent on its profile so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProfilingCost {
     /// Running in bursts, including the transitions to burst code and back. The program makes progress in them,
     /// too.

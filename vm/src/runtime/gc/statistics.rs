@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// Allocations and collections of a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Statistics {
     /// Number of allocated objects.
     pub objects: u64,
