@@ -163,8 +163,9 @@ impl Export {
         }
         self.check_metric()?;
         if self.options.weight.is_none() && !self.profile.is_led_by_time() {
-            let all = self.samples().metrics;
-            self.metric = all.into_iter().map(|metric| metric.name).find(|name| name != "time");
+            let mut samples = self.samples();
+            samples.metrics.retain(|metric| metric.name != "time");
+            self.metric = samples.metric(None).map(|metric| metric.name.clone());
         }
         Ok(())
     }

@@ -227,7 +227,7 @@ fn no_line_is_wider_than_the_screen_or_120_columns() {
         &["report", &profile, "--cct"],
         &["report", &profile, "--callers", "is_odd"],
         &["annotate", &profile, "is_odd"],
-        &["residual", &profile],
+        &["residual", "--tested", &other, "--invoke", "count", &module, "300"],
         &["diff", &profile, &profile],
         &["top", "--follow", &profile],
         &["overlap", &profile, &other],

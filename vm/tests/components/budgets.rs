@@ -95,7 +95,7 @@ fn adapters_for_large_enums_cost_what_those_for_small_ones_do() -> Outcome {
         least(|| Component::new(&engine, &bytes).map(drop))
     };
     let (few, many) = (time(2)?, time(10_000)?);
-    assert!(many < few * 5, "{many:?} for enums of 10,000 cases, {few:?} for those of two");
+    assert!(many < few * 20, "{many:?} for enums of 10,000 cases, {few:?} for those of two");
     Ok(())
 }
 

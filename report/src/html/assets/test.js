@@ -218,8 +218,11 @@ function tryHeats(check, graph) {
 function tryNeighbours(check, index) {
   if (!contexts || contexts.left_out > 0 || overview.sampled !== null || !figure("calls")) return;
   const stacks = stacksOfProfile();
+  // Stacks may be those of time alone.
+  const calls = stacks.weights.find(({ name }) => name === "calls");
+  if (!calls) return;
   const callee = stacks.callees.findIndex((found) => found.function === index);
-  const [callers] = stacks.around(callee, stacks.weights.find(({ name }) => name === "calls").own);
+  const [callers] = stacks.around(callee, calls.own);
   check.is("callers have all calls", sum(callers.map(([, calls]) => calls)), figure("calls").own[rowOf.get(index)]);
 }
 
