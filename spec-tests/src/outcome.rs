@@ -154,7 +154,7 @@ impl Outcome {
             Stop::Other(_) => Stop::Other(String::new()),
             stop => stop.clone(),
         };
-        let calls = self.calls.iter().map(|call| call.as_ref().map(Vec::clone).map_err(without));
+        let calls = self.calls.iter().map(|call| call.clone().map_err(|stop| without(&stop)));
         Outcome { refused: self.refused.as_ref().map(without), calls: calls.collect(), ..self.clone() }
     }
 

@@ -62,7 +62,7 @@ fn main() -> Result<()> {
 
 /// Returns an engine with a pool of so many instances.
 fn pooling(instances: usize) -> Result<Engine> {
-    Ok(Engine::new(Config::new().pooling(Some(PoolingConfig::for_instances(instances))))?)
+    Engine::new(Config::new().pooling(Some(PoolingConfig::for_instances(instances))))
 }
 
 fn usage() -> Result<Usage> {
@@ -112,7 +112,7 @@ fn live(count: usize) -> Result<()> {
     let before = usage()?;
     let mut store = Store::new(&engine, ());
     let begin = Instant::now();
-    let all = (0..count).map(|_| Ok(Instance::new(&mut store, &module, &[])?)).collect::<Result<Vec<_>>>()?;
+    let all = (0..count).map(|_| Instance::new(&mut store, &module, &[])).collect::<Result<Vec<_>>>()?;
     let made = begin.elapsed();
     for (&instance, number) in all.iter().zip(0..) {
         call(&mut store, instance, number)?;
