@@ -47,8 +47,8 @@ const SMALL: &str = r#"(module
 const DATA: i32 = i32::from_le_bytes(*b"data");
 /// Number of tenants.
 const TENANTS: usize = 100;
-/// How much a request does: about a tenth of a millisecond, a millisecond, and ten.
-const WORK: [u32; 3] = [2_000, 20_000, 200_000];
+/// How much a request does: some ten microseconds, a tenth of a millisecond, a millisecond, and ten.
+const WORK: [u32; 4] = [2_000, 20_000, 200_000, 2_000_000];
 /// Processor time of a round of requests, at least.
 const ROUND: Duration = Duration::from_millis(250);
 
@@ -188,7 +188,8 @@ fn tenants(rounds: usize) -> Result<()> {
             ratio.min,
             ratio.max
         );
-        check(profiled.answer("/tenant0", None)?.status == 200, "there is no flame graph")?;
+        // Of few short requests there may be no sample.
+        check(work < 200_000 || profiled.answer("/tenant0", None)?.status == 200, "there is no flame graph")?;
     }
     Ok(())
 }
