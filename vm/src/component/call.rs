@@ -12,7 +12,7 @@ use super::state::{Lifted, State};
 use super::typed::{CoreValues, Flat};
 use super::types::{FuncType, MAX_FLAT_PARAMS, MAX_FLAT_RESULTS};
 use super::val::Val;
-use crate::runtime::values::budget::Taken;
+use crate::runtime::values::budget::Charge;
 use crate::store::StoreContextMut;
 use crate::{Error, ErrorKind, Result};
 
@@ -142,7 +142,7 @@ fn lifted_result<T: 'static, R>(
     Lifted { options, .. }: &Lifted,
     bits: Option<u64>,
     result: impl FnOnce(&mut Lift<'_>, &[u64]) -> Result<R>,
-) -> Result<(R, Taken)> {
+) -> Result<(R, Charge)> {
     // A result cannot contain borrowed handles.
     let mut loans = Loans::default();
     let result = result(&mut Lift::new(store, options, state, &mut loans), bits.as_slice())?;

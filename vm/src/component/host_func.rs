@@ -9,7 +9,7 @@ use super::state::{Options, State};
 use super::typed::{self, Flat, Params, Results};
 use super::types::{FuncType, MAX_FLAT_PARAMS};
 use super::val::Val;
-use crate::runtime::values::budget::Taken;
+use crate::runtime::values::budget::Charge;
 use crate::store::StoreContextMut;
 use crate::{AsContextMut, Result};
 
@@ -141,7 +141,7 @@ impl<'a, 's, T: 'static> Passed<'a, 's, T> {
     }
 
     /// Returns what the arguments take, for who drops them before the call ends.
-    pub fn taken(&mut self) -> Taken {
+    pub fn taken(&mut self) -> Charge {
         std::mem::take(&mut self.loans.taken)
     }
 

@@ -18,7 +18,7 @@ use super::val::{Val, allocated};
 use crate::runtime::instances::items::VALUES as MAX_BYTES;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::interruption::interrupt_page::InterruptPage;
-use crate::runtime::values::budget::{Budget, Taken};
+use crate::runtime::values::budget::{Budget, Charge};
 use crate::runtime::values::handles::Handles;
 use crate::store::StoreContextMut;
 use crate::{Error, ErrorKind, Result};
@@ -48,9 +48,9 @@ pub struct Lift<'a> {
 #[derive(Default)]
 pub struct Loans {
     /// What its values take.
-    pub taken: Taken,
+    pub taken: Charge,
     /// What the loans take.
-    taken_by_loans: Taken,
+    taken_by_loans: Charge,
     /// Handles of the lending instance, with their resources. Most calls lend one, if any.
     handles: SmallVec<[(u32, u32); 4]>,
     /// The borrower's resources, which become invalid.
@@ -297,14 +297,14 @@ impl<'a> Lift<'a> {
             return Ok(());
         }
         let lacks = bytes - self.left;
-        let more = self.budget.take(&mut self.loans.taken, lacks, lacks.max(STEP));
+        let more = self.budget.add_to(&mut self.loans.taken, lacks, lacks.max(STEP));
         self.left = more.ok_or_else(too_much)? - lacks;
         Ok(())
     }
 
     /// Charges host memory for what stays until the call ends, even if its values do not.
     fn charge_loan(&mut self, bytes: usize) -> Result<()> {
-        self.budget.take(&mut self.loans.taken_by_loans, bytes, bytes).ok_or_else(too_much)?;
+        self.budget.add_to(&mut self.loans.taken_by_loans, bytes, bytes).ok_or_else(too_much)?;
         Ok(())
     }
 }
