@@ -7,6 +7,7 @@ mod borrowed;
 mod compound;
 pub mod custom;
 mod function;
+mod pairs;
 mod scalar;
 
 pub use function::{Args, Params, Results, Returns, check, check_call};

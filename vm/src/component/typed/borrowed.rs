@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::compound::element;
 use super::{ComponentType, CoreValues, Flat, Lift, Lower};
 use crate::Result;
 use crate::component::lift::Lift as Lifting;
@@ -76,70 +75,6 @@ lifted! {
     [V: Lift] Box<V>, V;
     [V: Lift] Arc<V>, V;
 }
-
-/// Implements `Lower` for types that refer to text.
-macro_rules! text {
-    ($($rust:ty)*) => {
-        $(
-            impl Lower for $rust {
-                fn flat<T: 'static>(
-                    self,
-                    lower: &mut Lowering<'_, '_, T>,
-                    _: &Type,
-                    to: &mut CoreValues,
-                ) -> Result<()> {
-                    let (at, length) = lower.string(&self)?;
-                    to.extend([u64::from(at), u64::from(length)]);
-                    Ok(())
-                }
-
-                fn store<T: 'static>(
-                    self,
-                    lower: &mut Lowering<'_, '_, T>,
-                    _: &Type,
-                    at: u32,
-                ) -> Result<()> {
-                    let pair = lower.string(&self)?;
-                    lower.pair(at, pair)
-                }
-            }
-        )*
-    };
-}
-
-text!(&str Box<str> Arc<str>);
-
-/// Implements `Lower` for types that refer to a list. Elements other than bytes are cloned, one after the other.
-macro_rules! slices {
-    ($($rust:ty)*) => {
-        $(
-            impl<E: Lower + Clone> Lower for $rust {
-                fn flat<T: 'static>(
-                    self,
-                    lower: &mut Lowering<'_, '_, T>,
-                    ty: &Type,
-                    to: &mut CoreValues,
-                ) -> Result<()> {
-                    let (at, length) = E::slice(&self, lower, element(ty)?)?;
-                    to.extend([u64::from(at), u64::from(length)]);
-                    Ok(())
-                }
-
-                fn store<T: 'static>(
-                    self,
-                    lower: &mut Lowering<'_, '_, T>,
-                    ty: &Type,
-                    at: u32,
-                ) -> Result<()> {
-                    let pair = E::slice(&self, lower, element(ty)?)?;
-                    lower.pair(at, pair)
-                }
-            }
-        )*
-    };
-}
-
-slices!(&[E] Box<[E]> Arc<[E]>);
 
 /// Implements `Lower` for types that are lowered as what they refer to, given how to get it.
 macro_rules! pointers {

@@ -26,19 +26,6 @@ impl Lift for String {
     }
 }
 
-impl Lower for String {
-    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, _: &Type, to: &mut CoreValues) -> Result<()> {
-        let (at, length) = lower.string(&self)?;
-        to.extend([u64::from(at), u64::from(length)]);
-        Ok(())
-    }
-
-    fn store<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, _: &Type, at: u32) -> Result<()> {
-        let pair = lower.string(&self)?;
-        lower.pair(at, pair)
-    }
-}
-
 fn pair(values: &mut Flat<'_>) -> [u32; 2] {
     [(); 2].map(|()| values.next().unwrap_or_default() as u32)
 }
@@ -62,19 +49,6 @@ impl<E: Lift> Lift for Vec<E> {
     fn load(lift: &mut Lifting<'_>, ty: &Type, at: u64) -> Result<Vec<E>> {
         let (at, length) = lift.pair(at)?;
         E::list(lift, element(ty)?, at, length)
-    }
-}
-
-impl<E: Lower> Lower for Vec<E> {
-    fn flat<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, to: &mut CoreValues) -> Result<()> {
-        let (at, length) = E::list(self, lower, element(ty)?)?;
-        to.extend([u64::from(at), u64::from(length)]);
-        Ok(())
-    }
-
-    fn store<T: 'static>(self, lower: &mut Lowering<'_, '_, T>, ty: &Type, at: u32) -> Result<()> {
-        let pair = E::list(self, lower, element(ty)?)?;
-        lower.pair(at, pair)
     }
 }
 
