@@ -31,12 +31,13 @@ pub(super) fn note(func: &mut Function, origins: &mut Origins) {
 /// register of that result without its value. A translator that marks too much, or an optimiser that merges more than
 /// it does today, then costs a few instructions, and never a wrong value.
 pub(super) fn withdraw(func: &mut Function, origins: &mut Origins) {
-    let insts: Vec<Inst> = func.layout.blocks().flat_map(|block| func.layout.block_insts(block)).collect();
-    let is_marked: Vec<bool> =
-        insts.iter().map(|&inst| origins.has(func.srcloc(inst), Fact::InPlace)).collect();
-    if !is_marked.contains(&true) {
+    let all = || func.layout.blocks().flat_map(|block| func.layout.block_insts(block));
+    let is_marked = |inst| origins.has(func.srcloc(inst), Fact::InPlace);
+    if !all().any(is_marked) {
         return;
     }
+    let insts: Vec<Inst> = all().collect();
+    let is_marked: Vec<bool> = insts.iter().map(|&inst| is_marked(inst)).collect();
     let read = read_elsewhere(func, &insts, &is_marked);
     for (&inst, _) in insts.iter().zip(is_marked).filter(|(_, is_marked)| *is_marked) {
         // The result of a comparison is in the flags.

@@ -353,6 +353,17 @@ fn what_is_inlined_is_told_from_what_it_is_inlined_into() -> Outcome {
     Ok(())
 }
 
+/// Returns an instance of [`TWO`] in a store of its own, with a host that records nothing, and its function.
+fn instance_of_two(engine: &Engine, module: &Module) -> Result<(Store<()>, Instance, TypedFunc<i64, i64>)> {
+    let mut linker: Linker<()> = Linker::new(engine);
+    linker.func_wrap("host", "begin", || ())?;
+    linker.func_wrap("host", "end", |_: i32| ())?;
+    let mut store = Store::new(engine, ());
+    let instance = linker.instantiate(&mut store, module)?;
+    let run = instance.get_typed_func(&mut store, "run")?;
+    Ok((store, instance, run))
+}
+
 #[test]
 fn each_thread_and_each_store_has_its_own_time() -> Outcome {
     let mut config = Config::new();
@@ -360,12 +371,7 @@ fn each_thread_and_each_store_has_its_own_time() -> Outcome {
     let engine = Engine::new(&config)?;
     let module = Module::new(&engine, TWO)?;
     let one = |rounds: i64| -> Result<(Timed, u64)> {
-        let mut linker: Linker<()> = Linker::new(&engine);
-        linker.func_wrap("host", "begin", || ())?;
-        linker.func_wrap("host", "end", |_: i32| ())?;
-        let mut store = Store::new(&engine, ());
-        let instance = linker.instantiate(&mut store, &module)?;
-        let run = instance.get_typed_func::<i64, i64>(&mut store, "run")?;
+        let (mut store, instance, run) = instance_of_two(&engine, &module)?;
         let began = clock();
         for _ in 0..rounds {
             run.call(&mut store, 400_000)?;
@@ -394,12 +400,7 @@ fn a_run_of_a_few_milliseconds_has_a_sample_of_each() -> Outcome {
     let module = Module::new(&engine, TWO)?;
     // Compiles everything. Each run has a thread of its own, since only a thread's first samples are exact.
     let one = |milliseconds: u64| -> Result<(Profile, u64)> {
-        let mut linker: Linker<()> = Linker::new(&engine);
-        linker.func_wrap("host", "begin", || ())?;
-        linker.func_wrap("host", "end", |_: i32| ())?;
-        let mut store = Store::new(&engine, ());
-        let instance = linker.instantiate(&mut store, &module)?;
-        let run = instance.get_typed_func::<i64, i64>(&mut store, "run")?;
+        let (mut store, instance, run) = instance_of_two(&engine, &module)?;
         let began = clock();
         while clock() - began < milliseconds * 1_000_000 {
             run.call(&mut store, 20_000)?;

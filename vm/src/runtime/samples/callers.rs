@@ -15,7 +15,7 @@ const MOST_FRAMES: u32 = 100_000;
 /// Number of frames that a sample looks at in any case.
 const LEAST_FRAMES: u32 = 256;
 
-/// For each frame that a sample looks at, so many nanoseconds lie between it and the sample before. A frame takes 1 to 12 ns,
+/// For each frame that a sample looks at, so many nanoseconds lie between it and the sample before. A frame takes a few loads,
 /// so walks of deep stacks take a small part of the time, however often a thread is interrupted.
 const NS_OF_FRAME: u64 = 100;
 
