@@ -261,7 +261,9 @@ pub fn missing_debug_info(module: &Module) -> Option<String> {
             "its debug information is at {name}, which wprof does not download: put {file} beside the module"
         ),
         false => {
-            format!("its debug information is in {name}, which does not exist: put it beside the module")
+            format!(
+                "its debug information is in {name}, which does not exist or is too large: put it beside the module"
+            )
         }
     })
 }

@@ -21,6 +21,11 @@ pub struct StoreLimits {
     /// Bytes of garbage-collected objects, at most 64 GiB (default: 4 GiB). An allocation that does not fit
     /// beside all reachable objects traps.
     pub heap_bytes: u64,
+    /// Bytes of host memory for the values that components and the host pass to each other, in all calls that have not
+    /// ended (default: 256 MiB). A call that needs more fails.
+    pub component_values: usize,
+    /// Resources that each instance of a component may hold, its handles (default: 2^20). One more is an error.
+    pub component_handles: usize,
     /// Whether the program traps if a memory or table cannot grow, instead of `memory.grow` or `table.grow`
     /// reporting the failure (default: no). For [`Store::limiter`](crate::Store::limiter) only.
     pub trap_on_grow_failure: bool,
@@ -36,6 +41,8 @@ impl Default for StoreLimits {
             memories: 10_000,
             tables: 10_000,
             heap_bytes: 4 << 30,
+            component_values: 256 << 20,
+            component_handles: 1 << 20,
             trap_on_grow_failure: false,
         }
     }

@@ -53,6 +53,29 @@ pub const OBJECTS: &str = r#"(module
         (global.set $kept (local.get $list))
         (local.get $caught)))"#;
 
+/// A program that reads a file of the host and writes it to its standard output. It leaves the file open if it is told to.
+pub const FILES: &str = r#"(module
+    (import "wasi_snapshot_preview1" "path_open"
+        (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_close" (func $close (param i32) (result i32)))
+    (memory (export "memory") 1)
+    (data (i32.const 0) "status")
+    (func (export "serve") (param $leaves i32) (result i32)
+        (if (call $open (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 6) (i32.const 0)
+                (i64.const 2) (i64.const 0) (i32.const 0) (i32.const 16))
+            (then (return (i32.const -1))))
+        (i32.store (i32.const 24) (i32.const 1024))
+        (i32.store (i32.const 28) (i32.const 4096))
+        (if (call $read (i32.load (i32.const 16)) (i32.const 24) (i32.const 1) (i32.const 20))
+            (then (return (i32.const -2))))
+        (i32.store (i32.const 28) (i32.load (i32.const 20)))
+        (if (call $write (i32.const 1) (i32.const 24) (i32.const 1) (i32.const 32))
+            (then (return (i32.const -3))))
+        (if (i32.eqz (local.get $leaves)) (then (drop (call $close (i32.load (i32.const 16))))))
+        (i32.load (i32.const 20))))"#;
+
 /// A component that asks WASI for random bytes and for its standard output, whose resources it drops or leaves.
 pub const COMPONENT: &str = r#"(component
     (import "wasi:random/random@0.2.0" (instance $random

@@ -222,6 +222,36 @@ fn requests_end_with_their_store_and_leave_room_for_those_of_others() -> Outcome
 }
 
 #[test]
+fn how_many_requests_are_under_way_is_an_option() -> Outcome {
+    for (most, status) in [(0, 502), (1, 200)] {
+        let server = Server::start(PIECES)?;
+        let mut program = Program::new(|builder| {
+            allow(builder);
+            builder.max_requests(most);
+        })?;
+        let response = program.get(&format!("/proxy/127.0.0.1:{}", server.port))?;
+        assert_eq!(response.status, status, "{response:?}");
+        if status == 502 {
+            assert_eq!(response.body[0], LIMIT_REACHED);
+        }
+    }
+    Ok(())
+}
+
+/// The program has a body of 1,000 bytes and answers with the same.
+#[test]
+fn how_long_bodies_and_heads_are_together_is_an_option() -> Outcome {
+    for (bodies, heads, fits) in [(2000, 10_000, true), (999, 10_000, false), (2000, 10, false)] {
+        let mut program = Program::new(|builder| _ = builder.max_http_bodies(bodies).max_http_heads(heads))?;
+        let headers = vec![("x-test".to_owned(), b"one".to_vec())];
+        let answer = program.answer(Request { headers, ..post("/echo", vec![b'a'; 1000]) });
+        let kind = answer.err().map(|error| error.kind());
+        assert_eq!(kind, (!fits).then_some(ErrorKind::Limit), "{bodies} {heads}");
+    }
+    Ok(())
+}
+
+#[test]
 fn requests_end_with_what_is_to_come_of_them() -> Outcome {
     let silent = TcpListener::bind("127.0.0.1:0")?;
     let port = silent.local_addr()?.port();

@@ -8,19 +8,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::lift::{Lift, Loans};
+use super::lift::{Lift, Loans, too_much};
 use super::lower::Lower;
 use super::resource::ResourceAny;
 use super::state::{Lifted, State};
 use super::trampoline::OWN;
 use super::typed::CoreValues;
 use super::types::{MAX_FLAT_RESULTS, Type};
-use crate::runtime::instances::items::VALUES as MAX_BYTES;
-use crate::runtime::values::handles::Handles;
 use crate::store::StoreContextMut;
-use crate::{AsContextMut, Error, ErrorKind, Extern, Func, FuncType, Memory, MemoryType, Result, ValType};
+use crate::{AsContextMut, Extern, Func, FuncType, Memory, MemoryType, Result, ValType};
 
 const PAGE: u64 = 64 << 10;
+/// Pages that addresses of 32 bits reach, but for the last: the place behind all values has an address, too.
+const MAX_PAGES: u64 = 0xffff;
 
 pub struct Bridge {
     memory: Memory,
@@ -36,7 +36,9 @@ impl Bridge {
     /// # Errors
     /// Fails if the store has no room for another memory.
     pub fn new<T: 'static>(store: &mut StoreContextMut<'_, T>) -> Result<Bridge> {
-        let memory = Memory::new(&mut *store, MemoryType::new(1, Some((MAX_BYTES as u64 / PAGE) as u32)))?;
+        let most = store.0.opaque.items.limits().component_values;
+        let pages = (most as u64 / PAGE).clamp(1, MAX_PAGES);
+        let memory = Memory::new(&mut *store, MemoryType::new(1, Some(pages as u32)))?;
         let top = Arc::new(AtomicU32::new(0));
         let ty = FuncType::new(vec![ValType::I32; 4], [ValType::I32]);
         let of_func = top.clone();
@@ -45,7 +47,9 @@ impl Bridge {
             let at = u64::from(of_func.load(Ordering::Relaxed)).next_multiple_of(align.max(1));
             let room = memory.data_size(caller.as_context_mut()) as u64;
             if at + size > room {
-                memory.grow(caller.as_context_mut(), (at + size - room).div_ceil(PAGE)).map_err(full)?;
+                memory
+                    .grow(caller.as_context_mut(), (at + size - room).div_ceil(PAGE))
+                    .map_err(|error| too_much(most).context(error))?;
             }
             of_func.store((at + size) as u32, Ordering::Relaxed);
             Ok(Some(at))
@@ -82,7 +86,7 @@ impl Bridge {
         self.top.store(before, Ordering::Relaxed);
         if self.depth.fetch_sub(1, Ordering::Relaxed) == 1 {
             // The host drops no handles of what it borrowed.
-            *state.handles(&mut store.0.opaque, lifted.options.instance) = Handles::default();
+            state.handles(&mut store.0.opaque, lifted.options.instance).clear();
         }
         result
     }
@@ -110,10 +114,4 @@ fn bridged<T: 'static, R>(
     let flat = place.as_ref().map_or_else(|| returned.as_slice(), std::slice::from_ref);
     // A result contains no borrowed handles.
     result(&mut Lift::new(store, options, state, &mut Loans::default()), flat)
-}
-
-fn full(error: Error) -> Error {
-    let message =
-        format!("values of a call take more than {} MiB, the most that is allowed", MAX_BYTES >> 20);
-    Error::new(ErrorKind::Limit, message).context(error)
 }

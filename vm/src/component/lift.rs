@@ -15,7 +15,6 @@ use super::trap;
 use super::typed::Flat;
 use super::types::{Type, TypeKind};
 use super::val::{Val, allocated};
-use crate::runtime::instances::items::VALUES as MAX_BYTES;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::interruption::interrupt_page::InterruptPage;
 use crate::runtime::values::budget::{Budget, Charge};
@@ -298,21 +297,23 @@ impl<'a> Lift<'a> {
         }
         let lacks = bytes - self.left;
         let more = self.budget.add_to(&mut self.loans.taken, lacks, lacks.max(STEP));
-        self.left = more.ok_or_else(too_much)? - lacks;
+        self.left = more.ok_or_else(|| too_much(self.budget.most()))? - lacks;
         Ok(())
     }
 
     /// Charges host memory for what stays until the call ends, even if its values do not.
     fn charge_loan(&mut self, bytes: usize) -> Result<()> {
-        self.budget.add_to(&mut self.loans.taken_by_loans, bytes, bytes).ok_or_else(too_much)?;
+        self.budget
+            .add_to(&mut self.loans.taken_by_loans, bytes, bytes)
+            .ok_or_else(|| too_much(self.budget.most()))?;
         Ok(())
     }
 }
 
-fn too_much() -> Error {
+/// The error of values that take more than `most` bytes.
+pub fn too_much(most: usize) -> Error {
     let message = format!(
-        "values of calls that have not ended take more than {} MiB, the most that is allowed",
-        MAX_BYTES >> 20
+        "values of calls that have not ended take more than {most} bytes, the most that is allowed (`component_values`)"
     );
     Error::new(ErrorKind::Limit, message)
 }

@@ -22,6 +22,8 @@ pub(crate) struct ModuleLimits {
     pub(crate) max_function_size: u32,
     /// Locals of a function, parameters included.
     pub(crate) max_locals: u32,
+    /// Bytes of a separate file with debug information.
+    pub(crate) max_debug_file: u64,
     /// Whether calls between the components of a file are code of adapters.
     pub(crate) fuses: bool,
 }
@@ -33,6 +35,7 @@ impl Default for ModuleLimits {
             max_functions: 1_000_000,
             max_function_size: 7_654_321,
             max_locals: 50_000,
+            max_debug_file: 4 << 30,
             fuses: true,
         }
     }

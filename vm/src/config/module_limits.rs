@@ -108,6 +108,13 @@ impl Config {
         self.modules.max_locals = count;
         self
     }
+
+    /// Sets the maximum size of a separate file with debug information, or of a source map, in bytes (default: 4 GiB).
+    /// Larger ones are not read. What is read, wherever it lies, takes time and memory in proportion to its size.
+    pub fn max_debug_file(&mut self, bytes: u64) -> &mut Self {
+        self.modules.max_debug_file = bytes;
+        self
+    }
 }
 
 /// Rounds up to a whole number of wasm pages.

@@ -70,7 +70,7 @@ pub(crate) use file::check_size;
 use hash::ModuleHash;
 use names::Names;
 use parts::PartRows;
-use symbols::{DebugFile, Symbols};
+use symbols::{Beside, DebugFile, Symbols};
 
 /// A module, ready to be instantiated. Cheap to clone; all clones and all instances, in any
 /// store and thread, share its code.
@@ -455,14 +455,18 @@ impl ModuleInner {
     }
 
     pub(crate) fn symbols(&self) -> &Symbols {
-        let file = self.file.as_deref();
         let section = |name: &str| self.custom_section(name);
-        self.symbols.get_or_init(|| Symbols::read(&self.info, section, file, self.debug_file()))
+        self.symbols.get_or_init(|| Symbols::read(&self.info, section, self.beside(), self.debug_file()))
     }
 
     fn debug_file(&self) -> Option<&DebugFile> {
-        let find = || DebugFile::find(&self.info, self.file.as_deref()?);
+        let find = || DebugFile::find(&self.info, self.beside()?);
         self.debug_file.get_or_init(find).as_ref()
+    }
+
+    fn beside(&self) -> Option<Beside<'_>> {
+        let max_size = self.engine.config().modules.max_debug_file;
+        self.file.as_deref().map(|module| Beside { module, max_size })
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use cap_std::fs::Dir;
 use rustix::fs::OFlags;
 
-use super::budget::Budget;
+use super::budget::{Budget, allow_places};
 use super::clocks::{Clocks, SystemClocks};
 use super::descriptors::{Descriptor, Descriptors, What};
 use super::folder::Folder;
@@ -27,14 +27,14 @@ use crate::{Error, ErrorKind, Result};
 /// programs and itself.
 const MAX_DESCRIPTORS: usize = 10_000;
 
-/// Maximum bytes of all HTTP bodies of a program together.
+/// Default maximum bytes of all HTTP bodies of a program together.
 const MAX_BODIES: usize = 256 << 20;
 
-/// Maximum bytes of the heads and trailers of all HTTP messages of a program together.
+/// Default maximum bytes of the heads and trailers of all HTTP messages of a program together.
 const MAX_HEADS: usize = 64 << 20;
 
-/// Maximum number of threads of one kind that work for a program.
-const MAX_THREADS: usize = 16;
+/// Default maximum number of requests, and of look-ups, of a program at a time.
+const MAX_REQUESTS: usize = 16;
 
 /// Builds the usual [`WasiCtx`]. By default it has no arguments, no environment, no files, empty input and no output;
 /// the real clocks, and random numbers from the system.
@@ -49,6 +49,9 @@ pub struct WasiCtxBuilder {
     sockets: Vec<Descriptor>,
     network: NetworkRights,
     max_descriptors: usize,
+    max_bodies: usize,
+    max_heads: usize,
+    max_requests: usize,
 }
 
 impl Default for WasiCtxBuilder {
@@ -78,6 +81,9 @@ impl WasiCtxBuilder {
             sockets: Vec::new(),
             network: NetworkRights::default(),
             max_descriptors: MAX_DESCRIPTORS,
+            max_bodies: MAX_BODIES,
+            max_heads: MAX_HEADS,
+            max_requests: MAX_REQUESTS,
         }
     }
 
@@ -272,6 +278,31 @@ impl WasiCtxBuilder {
         self
     }
 
+    /// Sets the maximum number of bytes that the host keeps of the bodies of all HTTP messages of a component, 256 MiB by
+    /// default. Bodies that come piece by piece are not kept. A message whose body does not fit fails.
+    pub fn max_http_bodies(&mut self, bytes: usize) -> &mut Self {
+        self.max_bodies = bytes;
+        self
+    }
+
+    /// Sets the maximum number of bytes of the heads and trailers of all HTTP messages that a component holds, 64 MiB by
+    /// default. A message whose head does not fit fails.
+    pub fn max_http_heads(&mut self, bytes: usize) -> &mut Self {
+        self.max_heads = bytes;
+        self
+    }
+
+    /// Sets how many HTTP requests a component may have under way, and how many look-ups of names, each of which takes a
+    /// thread of the host: 16 of each by default. One more fails as it does when the network is busy.
+    ///
+    /// All programs of the process together have 64 of each, or as many as the largest number set here: a look-up that the
+    /// system does not answer goes on after its program has ended.
+    pub fn max_requests(&mut self, count: usize) -> &mut Self {
+        self.max_requests = count;
+        allow_places(count);
+        self
+    }
+
     /// Builds the context, and resets the builder.
     pub fn build(&mut self) -> WasiCtx {
         let builder = std::mem::take(self);
@@ -284,10 +315,10 @@ impl WasiCtxBuilder {
             random: builder.random,
             descriptors,
             network: builder.network,
-            bodies: Budget::new(MAX_BODIES),
-            heads: Budget::new(MAX_HEADS),
-            requests: Budget::new(MAX_THREADS),
-            lookups: Budget::new(MAX_THREADS),
+            bodies: Budget::new(builder.max_bodies),
+            heads: Budget::new(builder.max_heads),
+            requests: Budget::new(builder.max_requests),
+            lookups: Budget::new(builder.max_requests),
             held_back: Vec::new(),
             resources: Mutex::default(),
         })))

@@ -76,6 +76,13 @@ fn debug_information_may_lie_in_a_file_of_its_own() -> Outcome {
     assert!(found > 0 && both.func_name(start).is_some());
     assert_eq!(both.definition_lines(), whole.definition_lines());
     assert!(both.definition_lines()["parse_value"] > 0);
+    // How large the file may be is an option.
+    let size = fs::metadata(json())?.len();
+    for (most, is_read) in [(size, true), (size - 1, false)] {
+        let module = Module::from_file(&Engine::new(Config::new().max_debug_file(most))?, &path)?;
+        assert_eq!(module.func_name(start).is_some(), is_read);
+        assert_eq!(module.missing_debug_info().is_some(), !is_read);
+    }
     Ok(())
 }
 

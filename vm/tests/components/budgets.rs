@@ -214,5 +214,14 @@ fn calls_within_a_call_share_its_budget() -> Outcome {
     for _ in 0..3 {
         assert_eq!(run(None, MANY)?.0, Ok(()), "what calls took is there again, also after one that failed");
     }
+    // The limit is the store's.
+    store.set_limits(StoreLimits { component_values: 1 << 20, ..StoreLimits::default() });
+    let mut run = |length| {
+        let run = linker.instantiate(&mut store, &component)?.get_func("run").unwrap();
+        Ok::<_, Error>(run.call(&mut store, &[Val::U32(length)], &mut []))
+    };
+    assert!(run(1000)?.is_ok());
+    let error = run(MANY)?.unwrap_err();
+    assert!(error.kind() == ErrorKind::Limit && error.to_string().contains("1048576"), "{error}");
     Ok(())
 }

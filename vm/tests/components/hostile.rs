@@ -290,10 +290,16 @@ const HANDLES: &str = r#"(component
 
 /// Calls a function of a new instance of [`HANDLES`].
 fn handles(name: &str, x: u32) -> Result<Result<()>> {
+    handles_within(StoreLimits::default(), name, x)
+}
+
+/// The same, in a store with limits.
+fn handles_within(limits: StoreLimits, name: &str, x: u32) -> Result<Result<()>> {
     let component = load(HANDLES)?;
     let mut linker = Linker::new(component.engine());
     linker.root().func_new("log", |_, _, _| Err(Error::msg("the host refuses")))?;
     let mut store = Store::new(component.engine(), ());
+    store.set_limits(limits);
     let instance = linker.instantiate(&mut store, &component)?;
     let called = instance.get_func(name).expect("it is exported").call(&mut store, &[Val::U32(x)], &mut []);
     if called.is_err() {
@@ -308,6 +314,10 @@ fn handles(name: &str, x: u32) -> Result<Result<()>> {
 fn handles_are_counted_and_guesses_trap() -> Outcome {
     handles("make", 1000)??;
     let error = handles("make", (1 << 20) + 1)?.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
+    let few = StoreLimits { component_handles: 3, ..StoreLimits::default() };
+    handles_within(few, "make", 3)??;
+    let error = handles_within(few, "make", 4)?.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit, "{error}");
     for guess in [0, 1, 1 << 20, u32::MAX] {
         let error = handles("guess", guess)?.unwrap_err().to_string();

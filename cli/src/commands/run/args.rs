@@ -280,6 +280,30 @@ pub struct ProgramArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 1000)]
     #[arg(help_heading = help::LIMITS, hide_short_help = true)]
     pub max_threads: usize,
+    /// Limit the memory for values that components and their hosts pass to each other
+    #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "256M")]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
+    pub max_values: u64,
+    /// Limit the resources that each instance of a component holds at a time
+    #[arg(long, value_name = "COUNT", default_value_t = 1 << 20)]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
+    pub max_handles: usize,
+    /// Limit the files that the program has open at a time
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
+    pub max_open_files: usize,
+    /// Limit the memory for the bodies of HTTP messages
+    #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "256M")]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
+    pub max_http_bodies: u64,
+    /// Limit the HTTP requests that the program sends at a time, and the look-ups of names
+    #[arg(long, value_name = "COUNT", default_value_t = 16)]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
+    pub max_requests: usize,
+    /// Ignore files with debug information larger than this
+    #[arg(long, value_name = "SIZE", value_parser = sizes::parse, default_value = "4G")]
+    #[arg(help_heading = help::LIMITS, hide_short_help = true)]
+    pub max_debug_file: u64,
     /// The module or component (.wasm or .wat), then the program's arguments
     #[arg(value_name = "MODULE [ARG]", required = true, trailing_var_arg = true, num_args = 1..)]
     #[arg(value_hint = ValueHint::FilePath)]
@@ -339,13 +363,16 @@ impl ProgramArgs {
             memory64_size: self.max_memory,
             table_elements: self.max_table_elements,
             heap_bytes: self.max_memory.min(StoreLimits::default().heap_bytes),
+            component_values: usize::try_from(self.max_values).unwrap_or(usize::MAX),
+            component_handles: self.max_handles,
             ..StoreLimits::default()
         };
         // Plain code has polls only for that.
         config.interruptible(self.timeout.is_some() || self.limits_calls);
         config.max_module_size(usize::try_from(self.max_module_size).unwrap_or(usize::MAX));
         config.max_functions(self.max_functions).max_function_size(self.max_function_size);
-        config.max_locals(self.max_locals).max_blocks(self.max_blocks).limits(limits)
+        config.max_locals(self.max_locals).max_debug_file(self.max_debug_file);
+        config.max_blocks(self.max_blocks).limits(limits)
     }
 }
 

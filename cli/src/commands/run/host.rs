@@ -33,6 +33,8 @@ pub fn wasi(args: &ProgramArgs, is_deterministic: bool) -> Result<WasiCtx> {
     for folder in &args.dirs {
         builder.preopened_dir(&folder.host, &folder.guest).map_err(failure)?;
     }
+    let bodies = usize::try_from(args.max_http_bodies).unwrap_or(usize::MAX);
+    builder.max_descriptors(args.max_open_files).max_http_bodies(bodies).max_requests(args.max_requests);
     network::allow(&mut builder, &args.net);
     Ok(builder.build())
 }

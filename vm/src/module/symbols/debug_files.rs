@@ -10,15 +10,21 @@ use std::path::{Component, Path, PathBuf};
 use wasmparser::{BinaryReader, Parser, Payload};
 use wprof_jit::module::ModuleInfo;
 
-/// Larger files are not read.
-const MAX_BYTES: u64 = 4 << 30;
+/// Where files with debug information may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Beside<'a> {
+    /// The file that the module was read from.
+    pub module: &'a Path,
+    /// Files of more bytes are not read.
+    pub max_size: u64,
+}
 
-/// Reads the file that `section` names; `None` if there is no such section or file.
-pub fn read(info: &ModuleInfo, section: &str, module: &Path) -> Option<Vec<u8>> {
+/// Reads the file that `section` names; `None` if there is no such section or file, or the file is too large.
+pub fn read(info: &ModuleInfo, section: &str, beside: Beside<'_>) -> Option<Vec<u8>> {
     let name = named(info, section)?;
-    let path = module.parent()?.join(relative(name)?);
+    let path = beside.module.parent()?.join(relative(name)?);
     let found = fs::metadata(&path).ok()?;
-    if found.is_file() && found.len() <= MAX_BYTES { fs::read(path).ok() } else { None }
+    if found.is_file() && found.len() <= beside.max_size { fs::read(path).ok() } else { None }
 }
 
 /// Returns the name in a section.
@@ -50,8 +56,8 @@ pub struct DebugFile {
 
 impl DebugFile {
     /// Reads the debug file of a module, if there is one.
-    pub fn find(info: &ModuleInfo, module: &Path) -> Option<DebugFile> {
-        let bytes = read(info, DEBUG_FILE, module)?;
+    pub fn find(info: &ModuleInfo, beside: Beside<'_>) -> Option<DebugFile> {
+        let bytes = read(info, DEBUG_FILE, beside)?;
         let mut sections = Vec::new();
         for payload in Parser::new(0).parse_all(&bytes).map_while(Result::ok) {
             if let Payload::CustomSection(section) = payload {

@@ -6,13 +6,12 @@ mod dwarf;
 mod guard;
 mod source_map;
 
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use hashbrown::{HashMap, HashSet};
 use wprof_jit::module::ModuleInfo;
 
-pub use debug_files::DebugFile;
+pub use debug_files::{Beside, DebugFile};
 use dwarf::DebugInfo;
 use source_map::SourceMap;
 
@@ -72,18 +71,18 @@ impl std::fmt::Debug for Symbols {
 }
 
 impl Symbols {
-    /// Indexes the debug information of `info`. `section` returns the module's sections by name; `file` is the
-    /// file that the module was read from, if any.
+    /// Indexes the debug information of `info`. `section` returns the module's sections by name; `beside`
+    /// says where other files are, if the module is from a file.
     pub fn read(
         info: &ModuleInfo,
         section: impl Fn(&str) -> Option<Arc<[u8]>>,
-        file: Option<&Path>,
+        beside: Option<Beside<'_>>,
         debug_file: Option<&DebugFile>,
     ) -> Symbols {
         let own = || DebugInfo::read(section);
         let separate = || DebugInfo::read(|name| debug_file?.section(name).map(Arc::from));
         let dwarf = own().or_else(separate).map(Source::Dwarf);
-        let source = dwarf.or_else(|| SourceMap::find(info, file).map(Source::Map));
+        let source = dwarf.or_else(|| SourceMap::find(info, beside).map(Source::Map));
         Symbols(source.map(Mutex::new))
     }
 

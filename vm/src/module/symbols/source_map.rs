@@ -6,12 +6,11 @@
 //! several sections) are not read. Bad data is ignored: the mappings before it hold.
 
 use std::ops::Range;
-use std::path::Path;
 
 use serde::Deserialize;
 use wprof_jit::module::ModuleInfo;
 
-use super::{FrameSymbol, Rows, SourceRow, data_url, debug_files};
+use super::{Beside, FrameSymbol, Rows, SourceRow, data_url, debug_files};
 
 /// The section that names a source map.
 pub const SOURCE_MAP: &str = "sourceMappingURL";
@@ -49,10 +48,10 @@ struct File {
 }
 
 impl SourceMap {
-    /// Reads the map of a module, if there is one. `module` is the file that the module was read from, if any.
-    pub fn find(info: &ModuleInfo, module: Option<&Path>) -> Option<SourceMap> {
+    /// Reads the map of a module, if there is one. `beside` says where files are, if the module is from a file.
+    pub fn find(info: &ModuleInfo, beside: Option<Beside<'_>>) -> Option<SourceMap> {
         let own = debug_files::named(info, SOURCE_MAP).and_then(data_url::content);
-        let text = own.or_else(|| debug_files::read(info, SOURCE_MAP, module?))?;
+        let text = own.or_else(|| debug_files::read(info, SOURCE_MAP, beside?))?;
         let (files, mappings) = parse(&text)?;
         let mut map = SourceMap { files, mappings: Vec::new() };
         map.keep_code(info, mappings);

@@ -260,6 +260,8 @@ macro_rules! preserving {
     };
 }
 
+#[cfg(test)]
+mod preserved;
 mod readings;
 pub use readings::*;
 

@@ -25,10 +25,6 @@ use crate::runtime::values::table_data::TableData;
 use crate::runtime::values::type_ids::TypeEntry;
 use crate::{Error, FuncType, GlobalType, MemoryType, Result, StoreLimits, TableType, ValType};
 
-/// Maximum bytes of host memory for the values of all calls of components that have not ended: a list of a gigabyte of
-/// booleans would take dozens of gigabytes.
-pub const VALUES: usize = 256 << 20;
-
 /// The items of a store, by kind.
 pub struct Items {
     id: StoreId,
@@ -45,7 +41,7 @@ pub struct Items {
     hosts: Vec<AnyHostContext>,
     /// For each component, the instances of its file's components.
     components: Vec<Vec<ComponentInstance>>,
-    /// What values of components may still take.
+    /// What values of components may still take of the host's memory: a list of a gigabyte of booleans would take dozens.
     values: Budget,
     /// The demand-paged ranges of the memories. The signal handler finds them through the context.
     demand: Arc<DemandList>,
@@ -54,6 +50,7 @@ pub struct Items {
 impl Items {
     /// Creates the items of a new store: none.
     pub fn new(limits: StoreLimits) -> Items {
+        let values = Budget::new(limits.component_values);
         Items {
             id: StoreId::fresh(),
             limits,
@@ -65,7 +62,7 @@ impl Items {
             tags: Vec::new(),
             hosts: Vec::new(),
             components: Vec::new(),
-            values: Budget::new(VALUES),
+            values,
             demand: Arc::default(),
         }
     }
@@ -81,7 +78,12 @@ impl Items {
     }
 
     /// Sets the limits for new items.
+    ///
+    /// Calls of components that are active have already taken values, which count for the former limit.
     pub fn set_limits(&mut self, limits: StoreLimits) {
+        if limits.component_values != self.limits.component_values {
+            self.values = Budget::new(limits.component_values);
+        }
         self.limits = limits;
     }
 
@@ -214,7 +216,8 @@ impl Items {
 
     /// Adds the instances of a component, of which there are so many.
     pub fn add_component(&mut self, instances: usize) -> Stored {
-        self.components.push((0..instances).map(|_| ComponentInstance::default()).collect());
+        let most = self.limits.component_handles;
+        self.components.push((0..instances).map(|_| ComponentInstance::new(most)).collect());
         self.handle(self.components.len() as u32 - 1)
     }
 

@@ -43,16 +43,18 @@ impl Budget {
     }
 }
 
+impl Budget {
+    /// Returns the number of units in all.
+    pub fn most(&self) -> usize {
+        self.0.most
+    }
+}
+
 #[cfg(feature = "wasi")]
 impl Budget {
     /// Creates a budget of `most` units, of which some are used already, even if these are more.
     pub fn with_used(used: usize, most: usize) -> Budget {
         Budget(Arc::new(Counted { used: AtomicUsize::new(used), most }))
-    }
-
-    /// Returns the number of units in all.
-    pub fn most(&self) -> usize {
-        self.0.most
     }
 
     /// Creates an empty charge.

@@ -11,9 +11,6 @@ use super::global_data::GlobalData;
 use crate::runtime::instances::abi::VmValue;
 use crate::{Error, ErrorKind, GlobalType, Result, ValType};
 
-/// Maximum number of handles of a component instance.
-const MAX_HANDLES: usize = 1 << 20;
-
 /// Creates a trap that the canonical ABI prescribes.
 pub fn trap(why: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Trap, format_args!("wasm trap: {why}"))
@@ -35,14 +32,13 @@ pub struct ComponentInstance {
     flags: GlobalData,
 }
 
-impl Default for ComponentInstance {
-    fn default() -> Self {
-        let flags = GlobalData::new(ComponentInstance::flags_type(), VmValue::from_u32(0), None);
-        ComponentInstance { handles: Handles::default(), borrowed: 0, flags }
-    }
-}
-
 impl ComponentInstance {
+    /// Creates the state of an instance that may hold `most` handles.
+    pub fn new(most: usize) -> ComponentInstance {
+        let flags = GlobalData::new(ComponentInstance::flags_type(), VmValue::from_u32(0), None);
+        ComponentInstance { handles: Handles::new(most), borrowed: 0, flags }
+    }
+
     /// Returns the type of the global with the flags.
     pub fn flags_type() -> GlobalType {
         GlobalType::new(ValType::I32, true)
@@ -86,13 +82,25 @@ pub struct Handle {
 }
 
 /// Handles by number. Number 0 is never assigned.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Handles {
     entries: Vec<Option<Handle>>,
     free: Vec<u32>,
+    /// Maximum number of handles.
+    most: usize,
 }
 
 impl Handles {
+    /// Creates a table for at most `most` handles: none yet.
+    pub fn new(most: usize) -> Handles {
+        Handles { entries: Vec::new(), free: Vec::new(), most: most.min(u32::MAX as usize) }
+    }
+
+    /// Removes all handles.
+    pub fn clear(&mut self) {
+        *self = Handles::new(self.most);
+    }
+
     /// Adds a handle; returns its number.
     ///
     /// # Errors
@@ -103,8 +111,10 @@ impl Handles {
             self.entries[number as usize - 1] = Some(handle);
             return Ok(number);
         }
-        if self.entries.len() >= MAX_HANDLES {
-            let message = format!("a component holds {MAX_HANDLES} resources, no more are allowed");
+        if self.entries.len() >= self.most {
+            let most = self.most;
+            let message =
+                format!("a component holds {most} resources, no more are allowed (`component_handles`)");
             return Err(Error::new(ErrorKind::Limit, message));
         }
         self.entries.push(Some(handle));
@@ -157,7 +167,7 @@ mod tests {
 
     #[test]
     fn handles_are_checked_and_reused() {
-        let mut handles = Handles::default();
+        let mut handles = Handles::new(2);
         let (a, b) = (handles.add(0, 10, true).unwrap(), handles.add(1, 20, false).unwrap());
         assert_eq!((a, b), (1, 2));
         assert!(handles.get(0, 0).is_err() && handles.get(3, 0).is_err() && handles.get(a, 1).is_err());
@@ -168,5 +178,6 @@ mod tests {
         assert_eq!(handles.remove_owned(a, 0).unwrap(), 10);
         assert!(handles.get(a, 0).is_err());
         assert_eq!(handles.add(1, 30, true).unwrap(), a);
+        assert_eq!(handles.add(1, 40, true).unwrap_err().kind(), ErrorKind::Limit);
     }
 }

@@ -34,7 +34,7 @@ const SHORT: usize = 64 << 10;
 const LIMITS: WireLimits = WireLimits { head: 128 << 10, fields: 500, body: isize::MAX as usize };
 
 /// The places of the requests of all programs of this process.
-static PLACES: Places = Places::new(64);
+static PLACES: Places = Places::new();
 
 /// `request-options`
 #[derive(Clone, Copy, Debug, Default)]

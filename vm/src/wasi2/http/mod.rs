@@ -2,7 +2,7 @@
 //!
 //! [`handle`] passes whole messages, [`handle_streaming`] bodies as they come, in both directions; a program waits where
 //! the other side is slower. Bodies of a program's own requests and their responses are always passed on as they come.
-//! The limits are those of [`WireLimits`], and those of all that a program keeps: its bodies take at most 256 MiB, its heads
+//! The limits are those of [`WireLimits`], and those of all that a program keeps: by default its bodies take at most 256 MiB, its heads
 //! 64 MiB, and the ways of bodies count as open files. At most 16 requests that it sends are under way at once; one ends
 //! with its future, with the body of its response, and with the store. Requests that a program sends are encrypted if it asks for HTTPS and the feature
 //! `https` is on; those that it answers are not.
@@ -81,7 +81,7 @@ pub fn handler_name(funcs: impl IntoIterator<Item = impl AsRef<str>>) -> Option<
 /// # Errors
 /// Fails if the component traps, exits, answers with an error, gives no answer or an unfinished body, or does not
 /// answer requests; with [`ErrorKind::Limit`] if it keeps so much of other requests, or has so many files open, that it
-/// cannot take this one. All bodies that it has at a time take at most 256 MiB, and all heads 64 MiB. After a trap, no function of the instance can be called any more.
+/// cannot take this one. By default all bodies that it has at a time take at most 256 MiB, and all heads 64 MiB. After a trap, no function of the instance can be called any more.
 pub fn handle<S: AsContextMut>(
     mut store: S,
     instance: &Instance,

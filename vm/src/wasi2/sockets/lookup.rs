@@ -21,7 +21,7 @@ use crate::wasi2::poll::{Pollable, Wish};
 const LONGEST_NAME: usize = 253;
 
 /// The places of the look-ups of all programs of this process.
-static PLACES: Places = Places::new(64);
+static PLACES: Places = Places::new();
 
 type Found = std::result::Result<std::vec::IntoIter<IpAddr>, ErrorCode>;
 

@@ -22,7 +22,7 @@ pub(super) const DEAD_BEHIND_CALLS: Registers = RESULT | 1 << 10 | 1 << 11;
 mod tests {
     use cranelift_codegen::Context;
     use cranelift_codegen::control::ControlPlane;
-    use cranelift_codegen::ir::{AbiParam, InstBuilder, MemFlagsData, Signature, Value, types};
+    use cranelift_codegen::ir::{AbiParam, InstBuilder, MemFlagsData, Signature, Type, Value, types};
     use cranelift_codegen::isa::CallConv;
     use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
     use iced_x86::{
@@ -35,21 +35,29 @@ mod tests {
 
     const CONVENTIONS: [CallConv; 2] = [CallConv::Tail, CallConv::SystemV];
 
-    fn signature(convention: CallConv, params: usize, results: usize) -> Signature {
-        let of = |count| vec![AbiParam::new(types::I64); count];
+    /// What stands beside integers in lists of parameters, or is a result.
+    const KINDS: [Type; 5] = [types::I64, types::I32, types::F32, types::F64, types::I8X16];
+
+    fn signature(convention: CallConv, params: &[Type], results: &[Type]) -> Signature {
+        let of = |all: &[Type]| all.iter().copied().map(AbiParam::new).collect();
         let mut signature = Signature::new(convention);
         (signature.params, signature.returns) = (of(params), of(results));
         signature
     }
 
-    /// Compiles a function of `params` integers with one result, whose body `build` writes.
+    /// Returns the types of `count` integers, each with a value of another kind behind it.
+    fn mixed(kind: Type, count: usize) -> Vec<Type> {
+        [types::I64, kind].into_iter().cycle().take(2 * count).collect()
+    }
+
+    /// Compiles a function with parameters, and a result of the first's type, whose body `build` writes.
     fn code(
         convention: CallConv,
-        params: usize,
+        params: &[Type],
         build: impl FnOnce(&mut FunctionBuilder<'_>, &[Value]) -> Value,
     ) -> Vec<Instruction> {
         let mut context = Context::new();
-        context.func.signature = signature(convention, params, 1);
+        context.func.signature = signature(convention, params, &params[..1]);
         let mut scratch = FunctionBuilderContext::new();
         let mut builder = FunctionBuilder::new(&mut context.func, &mut scratch);
         let entry = builder.create_block();
@@ -87,46 +95,62 @@ mod tests {
         read
     }
 
-    /// Adds up the parameters, so that the function uses them all.
-    fn sum(builder: &mut FunctionBuilder<'_>, values: &[Value]) -> Value {
-        values.iter().skip(1).fold(values[0], |sum, &value| builder.ins().iadd(sum, value))
+    /// Stores all values, so that the function uses them.
+    fn store(builder: &mut FunctionBuilder<'_>, at: Value, values: &[Value]) {
+        for (index, &value) in values.iter().enumerate() {
+            builder.ins().store(MemFlagsData::trusted(), value, at, 16 * index as i32);
+        }
+    }
+
+    /// The cases: each convention with each kind of value.
+    fn cases() -> impl Iterator<Item = (CallConv, Type)> {
+        CONVENTIONS.into_iter().flat_map(|convention| KINDS.map(|kind| (convention, kind)))
     }
 
     #[test]
     fn arguments_are_in_no_register_that_is_dead_behind_calls() {
-        for convention in CONVENTIONS {
+        for (convention, kind) in cases() {
+            let used = code(convention, &mixed(kind, 12), |builder, params| {
+                store(builder, params[0], params);
+                params[0]
+            });
             // The prologue also reads the callee-saved registers that it saves.
-            let arguments = read(&code(convention, 12, sum)) & !PRESERVED;
-            assert!(arguments.count_ones() >= 6, "{convention}: {arguments:#x}");
-            assert_eq!(arguments & DEAD_BEHIND_CALLS, 0, "{convention}: {arguments:#x}");
+            let arguments = read(&used) & !PRESERVED;
+            assert!(arguments.count_ones() >= 6, "{convention}, {kind}: {arguments:#x}");
+            assert_eq!(arguments & DEAD_BEHIND_CALLS, 0, "{convention}, {kind}: {arguments:#x}");
         }
     }
 
     #[test]
     fn behind_a_call_there_are_a_result_and_what_callees_preserve() {
-        for convention in CONVENTIONS {
-            let insts = code(convention, 6, |builder, params| {
-                let callee = builder.import_signature(signature(convention, 0, 1));
-                let call = builder.ins().call_indirect(callee, params[0], &[]);
+        for (convention, kind) in cases() {
+            let insts = code(convention, &mixed(kind, 6), |builder, params| {
+                let callee = builder.import_signature(signature(convention, &mixed(kind, 1), &[kind]));
+                let call = builder.ins().call_indirect(callee, params[0], &params[..2]);
                 let result = builder.inst_results(call)[0];
-                let all = [&[result], params].concat();
-                sum(builder, &all)
+                store(builder, params[2], &[&[result], params].concat());
+                params[0]
             });
             let call = insts.iter().position(|inst| inst.flow_control() == FlowControl::IndirectCall);
             let behind = read(&insts[call.expect("a call") + 1..]);
-            assert_eq!(behind & !KEPT_OR_RESULT, 0, "{convention}: {behind:#x}");
-            assert_eq!(behind & RESULT, RESULT, "{convention}: {behind:#x}");
+            assert_eq!(behind & !KEPT_OR_RESULT, 0, "{convention}, {kind}: {behind:#x}");
+            // Other results are in vector registers.
+            let result = if kind.is_int() { RESULT } else { 0 };
+            assert_eq!(behind & RESULT, result, "{convention}, {kind}: {behind:#x}");
         }
     }
 
     #[test]
     fn a_single_result_is_in_rax() {
-        for convention in CONVENTIONS {
-            let insts = code(convention, 1, |builder, params| {
-                builder.ins().load(types::I64, MemFlagsData::trusted(), params[0], 8)
+        for (convention, kind) in cases() {
+            // The address is the second parameter, so that the first has the type of the result.
+            let insts = code(convention, &[kind, types::I64], |builder, params| {
+                builder.ins().load(kind, MemFlagsData::trusted(), params[1], 8)
             });
-            let loads = insts.iter().find(|inst| inst.memory_displacement64() == 8).expect("a load");
-            assert_eq!(1 << loads.op0_register().number(), RESULT, "{convention}");
+            let load = insts.iter().find(|inst| inst.memory_displacement64() == 8).expect("a load");
+            let to = load.op0_register().full_register();
+            let is_result = if kind.is_int() { 1 << to.number() == RESULT } else { to == Register::ZMM0 };
+            assert!(is_result, "{convention}, {kind}: {load}");
         }
     }
 }
