@@ -253,7 +253,7 @@ impl Profile {
         if !self.threads.is_empty() {
             writer.section(THRD, &self.threads.iter().map(ThreadRow::new).collect::<Vec<_>>())?;
         }
-        let squares = Squares::of(self);
+        let squares = Squares::new(self);
         if squares != Squares::default() {
             writer.section(SMPW, &squares)?;
         }

@@ -242,7 +242,7 @@ const FOO: &str = r#"(module
 #[test]
 fn a_path_leads_through_the_callee_and_back() {
     let (profile, wasm) = across(FOO, 1);
-    let foo = oracle::of(&profile, 1).expect("it ran");
+    let foo = oracle::function(&profile, 1).expect("it ran");
     let counts = |function: &wprof_profiler::FunctionProfile| -> Vec<u64> {
         function.paths().into_iter().flat_map(|paths| &paths.finished).map(|path| path.count).collect()
     };
@@ -251,7 +251,7 @@ fn a_path_leads_through_the_callee_and_back() {
     found.sort_unstable();
     assert_eq!(found, [1, 1, 2, 2, 2]);
     // All calls are inlined, and yet the callee has its counts.
-    assert!(oracle::of(&profile, 0).is_none());
+    assert!(oracle::function(&profile, 0).is_none());
     assert_eq!(profile.function(0).expect("it ran").calls(), 4);
     let info = parse(Arc::from(&*wasm)).expect("valid");
     assert_eq!(oracle::profiled(&info, &profile).expect("paths").values().sum::<u64>(), 8);

@@ -38,7 +38,7 @@ impl WasmCoreDump {
     }
 
     /// Adds the items that a store has now.
-    pub(crate) fn of(mut self, store: &StoreOpaque) -> WasmCoreDump {
+    pub(crate) fn with_store(mut self, store: &StoreOpaque) -> WasmCoreDump {
         let items = &store.items;
         let handles = |count: usize| (0..count as u32).map(|index| items.handle(index)).collect();
         self.modules = modules(items).0.into_iter().cloned().collect();

@@ -38,9 +38,9 @@ fn streams(runs: &Runs<'_>, names: &[&str], ways: &[(&str, &str)]) -> Result<Tab
     let row = |program: &Program| {
         let args = runs.args_of(program);
         let all =
-            Recorded::of(program, &args, configured("1:inf", "default")?.trace_references(true))?.streams();
+            Recorded::new(program, &args, configured("1:inf", "default")?.trace_references(true))?.streams();
         let cell = |&(lengths, checks): &(&str, &str)| {
-            let seen = Recorded::of(program, &args, configured(lengths, checks)?.trace_references(true))?;
+            let seen = Recorded::new(program, &args, configured(lengths, checks)?.trace_references(true))?;
             // No share at all is a sum of nothing, which is -0.
             Ok(format!("{:.1}%", 100.0 * all.overlap(&seen.streams()) + 0.0))
         };
@@ -73,7 +73,7 @@ pub fn irregularity(runs: &Runs<'_>) -> Result<Table> {
     let head = ["bursts", "instructions", "deviation", "checks between", "deviation"];
     runs.each(&head, |program| {
         let args = runs.args_of(program);
-        let recorded = Recorded::of(program, &args, &mut configured(LENGTH, "default")?)?;
+        let recorded = Recorded::new(program, &args, &mut configured(LENGTH, "default")?)?;
         let (instructions, distances) = recorded.sizes();
         let cells = [&instructions, &distances].map(|figures| match mean_and_deviation(figures) {
             Some((mean, deviation)) => [format!("{mean:.0}"), format!("{deviation:.2}")],
@@ -107,7 +107,7 @@ pub(super) struct Recorded {
 
 impl Recorded {
     /// Runs a program with bursts as configured.
-    pub fn of(program: &Program, args: &[String], config: &mut Config) -> Result<Recorded> {
+    pub fn new(program: &Program, args: &[String], config: &mut Config) -> Result<Recorded> {
         let file = Shared::default();
         let mut session = Loaded::new(program, config)?.run_with_bursts(args, file.clone())?;
         session.store.finish_bursts().map_err(failure)?;

@@ -35,7 +35,7 @@ pub fn sweep(runs: &Runs<'_>) -> Result<Table> {
     let names: Vec<String> = SHAPES.iter().map(name).collect();
     let head = ["paths"].into_iter().chain(names.iter().map(String::as_str)).chain(["512/4 by start"]);
     runs.each(&head.collect::<Vec<_>>(), |program| {
-        let run = Run::of(program)?;
+        let run = Run::recorded(program)?;
         let paths = || run.paths().copied();
         let different = paths().collect::<HashSet<_>>().len();
         let by_shape = SHAPES.iter().map(|&shape| percent(overlap_in(shape, paths())));
@@ -49,7 +49,7 @@ pub fn windows(runs: &Runs<'_>) -> Result<Table> {
     let names: Vec<String> = SMALL.iter().map(name).collect();
     let head: Vec<&str> = ["windows"].into_iter().chain(names.iter().map(String::as_str)).collect();
     runs.each(&head, |program| {
-        let run = Run::of(program)?;
+        let run = Run::recorded(program)?;
         let all: Vec<PathDescriptor> = run.paths().copied().collect();
         let mean = |&shape: &(usize, usize)| {
             let each = all.chunks(WINDOW).map(|window| overlap_in(shape, window.iter().copied()));
@@ -70,7 +70,7 @@ pub fn extended(runs: &Runs<'_>) -> Result<Table> {
     let names: Vec<String> = names.chain(["segments with a call".into(), "overlap".into()]).collect();
     let head: Vec<&str> = names.iter().map(String::as_str).collect();
     runs.each(&head, |program| {
-        let run = Run::of(program)?;
+        let run = Run::recorded(program)?;
         let cells = |over: u32| {
             let extension = Extension::BackEdges(over);
             let mut all = ExtendedPaths::new(extension);
@@ -146,7 +146,7 @@ struct Run {
 
 impl Run {
     /// Runs a program with its arguments for tests, and traces it.
-    fn of(program: &Program) -> Result<Run> {
+    fn recorded(program: &Program) -> Result<Run> {
         let mut reader = recorded(program, &program.quick_args, Tracing::Best, false)?;
         let tables = graphs(&reader);
         let whole = WholePath::of_trace(&mut reader, ITEMS).context("the trace is damaged")?;

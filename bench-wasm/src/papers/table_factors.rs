@@ -43,7 +43,7 @@ pub fn effects(runs: &Runs<'_>) -> Result<Table> {
     };
     let head: Vec<String> = AMOUNTS.iter().flat_map(columns).collect();
     runs.each(&head.iter().map(String::as_str).collect::<Vec<_>>(), |program| {
-        let run = Measured::of(program)?;
+        let run = Measured::new(program)?;
         Ok((0..AMOUNTS.len()).flat_map(|amount| run.cells(amount)).collect())
     })
 }
@@ -57,7 +57,7 @@ struct Measured {
 }
 
 impl Measured {
-    fn of(program: &Program) -> Result<Measured> {
+    fn new(program: &Program) -> Result<Measured> {
         let mut reader = recorded(program, &program.quick_args, Tracing::Best, true)?;
         let graphs = graphs(&reader);
         let whole = WholePath::of_trace(&mut reader, ITEMS).context("the trace is damaged")?;

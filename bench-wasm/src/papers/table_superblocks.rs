@@ -41,7 +41,7 @@ pub fn by_table(runs: &Runs<'_>) -> Result<Table> {
     runs.each(&head.iter().map(String::as_str).collect::<Vec<_>>(), |program| {
         let args = runs.args_of(program);
         let complete = exact_paths(program, &args)?;
-        let order = Recorded::of(program, &args, &mut configured("1:inf", "default")?)?.events;
+        let order = Recorded::new(program, &args, &mut configured("1:inf", "default")?)?.events;
         let all = superblocks(program, &args, &complete)?;
         let paths = complete.functions.iter().filter_map(|function| function.paths());
         let paths: usize = paths.map(|paths| paths.finished.len()).sum();

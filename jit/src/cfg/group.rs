@@ -83,15 +83,15 @@ macro_rules! groups {
         impl Group {
             /// Returns the group of an instruction.
             pub(crate) fn new(op: &Operator<'_>) -> Group {
-                Group::of(Opcode::new(op))
+                Group::of_opcode(Opcode::new(op))
             }
 
             /// Returns the group of each opcode, in wasmparser's order.
             pub(crate) fn by_number() -> impl Iterator<Item = Group> {
-                OPCODES.iter().map(|&opcode| Group::of(opcode))
+                OPCODES.iter().map(|&opcode| Group::of_opcode(opcode))
             }
 
-            fn of(opcode: Opcode) -> Group {
+            fn of_opcode(opcode: Opcode) -> Group {
                 match opcode {
                     $($(Opcode::$op)|* => Group::$group,)*
                 }

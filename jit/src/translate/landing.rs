@@ -47,7 +47,7 @@ impl Translator<'_> {
         };
         self.slots.set_thrown(thrown, &mut self.builder);
         // The wire to the landing counts as translated behind all calls of the node.
-        self.builder.ins().jump(self.blocks.of(landing), &[] as &[BlockArg]);
+        self.builder.ins().jump(self.blocks.block(landing), &[] as &[BlockArg]);
     }
 
     /// Jumps to the handler of the throw at the end of `node`, and reports whether it is known.

@@ -101,7 +101,7 @@ pub(crate) fn translate(
     match translator.blocks.make_preheaders(&translator.input, &mut translator.builder) {
         Some(approach) => translator.enter_either_way(approach),
         None if graph.resumes => translator.resume(),
-        None => translator.enter_function(translator.blocks.of(0)),
+        None => translator.enter_function(translator.blocks.block(0)),
     }
     for node in 0..graph.nodes.len() {
         translator.node(node)?;
@@ -132,7 +132,7 @@ impl<'a> Translator<'a> {
     fn new(input: Input<'a>, mut builder: FunctionBuilder<'a>) -> Translator<'a> {
         let (graph, cfg) = (input.graph(), input.own());
         let blocks = Blocks::new(graph, &mut builder);
-        let entry = if graph.is_entered_apart() { builder.create_block() } else { blocks.of(0) };
+        let entry = if graph.is_entered_apart() { builder.create_block() } else { blocks.block(0) };
         builder.append_block_params_for_function_params(entry);
         builder.switch_to_block(entry);
         builder.seal_block(entry);
@@ -243,7 +243,7 @@ impl<'a> Translator<'a> {
         self.probes(&node.probes);
         match &node.strip {
             Some(countdown) => self.begin_strip(countdown),
-            None => self.note_vectors(node, self.blocks.of(index as u32)),
+            None => self.note_vectors(node, self.blocks.block(index as u32)),
         }
         let mut operators = Operators::new(self.input.env().info, node.start, block.limit);
         let mut last = None;
@@ -280,14 +280,14 @@ impl<'a> Translator<'a> {
         self.addresses.forget();
         self.place_path();
         if index > 0 || self.input.graph().is_entered_apart() {
-            self.builder.switch_to_block(self.blocks.of(index as u32));
+            self.builder.switch_to_block(self.blocks.block(index as u32));
         }
         let block = &self.position.cfg().blocks[node.block as usize];
         let is_jump = node.sure.is_some() || node.caught.is_some();
         let is_rare = node.count == Some(0) || (block.how.is_failure() && !is_jump);
         // Cranelift would move the entry behind the rest, too.
         if index > 0 && is_rare {
-            self.builder.set_cold_block(self.blocks.of(index as u32));
+            self.builder.set_cold_block(self.blocks.block(index as u32));
         }
         self.stack.enter_frame(node.frame);
         // Handlers keep the operands below those they get, which are in their places.

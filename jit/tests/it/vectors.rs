@@ -63,7 +63,7 @@ fn with_module<T>(
 }
 
 /// The address of an element of an array of doubles.
-fn of(array: &str) -> String {
+fn address_in(array: &str) -> String {
     format!("(i32.add (local.get {array}) (local.get $at))")
 }
 
@@ -73,7 +73,7 @@ fn lanes(lanes: u32, rounds: u32) -> Option<Result<Lanes, NoVectors>> {
 
 #[test]
 fn sums_and_products_of_arrays_are_vectorized() {
-    let (a, b, c) = (of("$a"), of("$b"), of("$c"));
+    let (a, b, c) = (address_in("$a"), address_in("$b"), address_in("$c"));
     let axpy = format!("(f64.store {a} (f64.add (f64.load {a}) (f64.mul (local.get $x) (f64.load {b}))))");
     assert_eq!(outcome(&axpy), lanes(2, 2));
     let stencil = format!(
@@ -90,7 +90,11 @@ fn sums_and_products_of_arrays_are_vectorized() {
 
 #[test]
 fn checking_code_has_vectors_and_code_that_counts_has_none() {
-    let axpy = format!("(f64.store {a} (f64.add (f64.load {a}) (f64.load {})))", of("$b"), a = of("$a"));
+    let axpy = format!(
+        "(f64.store {a} (f64.add (f64.load {a}) (f64.load {})))",
+        address_in("$b"),
+        a = address_in("$a")
+    );
     let checked = |checks: &str| Collection {
         checks: Some(checks.parse().expect("a known name")),
         ..Collection::default()
@@ -106,8 +110,11 @@ fn checking_code_has_vectors_and_code_that_counts_has_none() {
 #[test]
 fn loops_that_turn_out_not_to_be_vectorized_are_unrolled() {
     // What a round stores the next one loads.
-    let sum =
-        format!("(f64.store offset=8 {a} (f64.add (f64.load {a}) (f64.load {})))", of("$b"), a = of("$a"));
+    let sum = format!(
+        "(f64.store offset=8 {a} (f64.add (f64.load {a}) (f64.load {})))",
+        address_in("$b"),
+        a = address_in("$a")
+    );
     let collection = Collection { checks: Some(Checks::default()), ..Collection::default() };
     assert_eq!(outcome_in(&sum, &collection), Some(Err(NoVectors::Dependence)));
     with_function(&sum, &collection, |compiler, env, plan| {
@@ -172,7 +179,7 @@ fn rounds_that_a_compiler_has_unrolled_are_vectorized_each() {
 
 #[test]
 fn what_rounds_hand_on_is_not_vectorized() {
-    let (a, b) = (of("$a"), of("$b"));
+    let (a, b) = (address_in("$a"), address_in("$b"));
     // Not even thought of: a sum that each round adds to.
     let sum =
         format!("(local.set $s (f64.add (local.get $s) (f64.load {b}))) (f64.store {a} (local.get $s))");
@@ -187,7 +194,7 @@ fn what_rounds_hand_on_is_not_vectorized() {
 
 #[test]
 fn what_has_no_place_in_vectors_is_not_vectorized() {
-    let a = of("$a");
+    let a = address_in("$a");
     // The address comes from memory; each other double is read; the count itself is stored.
     for (body, why) in [
         (format!("(f64.store {a} (f64.load (i32.load {a})))"), NoVectors::Address),

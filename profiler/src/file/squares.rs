@@ -13,7 +13,7 @@ pub(super) struct Squares {
 }
 
 impl Squares {
-    pub(super) fn of(profile: &Profile) -> Self {
+    pub(super) fn new(profile: &Profile) -> Self {
         let squares = |time: &Option<TimeProfile>| time.as_ref().map_or(0, |time| time.squares);
         let mut threads: Vec<u64> = profile.threads.iter().map(|thread| squares(&thread.time)).collect();
         let len = threads.iter().rposition(|&squares| squares > 0).map_or(0, |last| last + 1);

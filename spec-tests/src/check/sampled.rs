@@ -44,7 +44,7 @@ pub(super) struct Sampled(Mutex<VecDeque<Sample>>);
 
 impl Sampled {
     /// Returns the engine of a seed.
-    fn of(&self, seed: u64) -> Result<Sample, String> {
+    fn sample(&self, seed: u64) -> Result<Sample, String> {
         let number = seed / SEEDS_OF_ROW;
         let known = |kept: &VecDeque<Sample>| kept.iter().find(|sample| sample.number == number).cloned();
         if let Some(sample) = known(&self.0.lock().expect("no panic while held")) {
@@ -86,7 +86,7 @@ impl Engines {
     /// # Errors
     /// Returns the first difference that it finds.
     pub fn sampled(&self, case: &Case) -> Result<Summary, String> {
-        let Sample { settings, engine, .. } = self.sampled.of(case.seed)?;
+        let Sample { settings, engine, .. } = self.sampled.sample(case.seed)?;
         let compared = self.compared(case, &engine);
         compared.map_err(|e| format!("with [{settings}], reference first: {e}"))
     }

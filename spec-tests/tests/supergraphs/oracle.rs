@@ -258,6 +258,6 @@ impl Found<'_> {
 }
 
 /// Returns a function of a profile.
-pub fn of(profile: &Profile, function: u32) -> Option<&FunctionProfile> {
+pub fn function(profile: &Profile, function: u32) -> Option<&FunctionProfile> {
     profile.supergraphs.as_ref()?.supergraph(function).map(|graph| &graph.function)
 }

@@ -280,7 +280,7 @@ fn error(Ended { error, frames }: Ended, store: &StoreOpaque) -> Error {
     let Some(frames) = frames else { return error };
     let error = error.with_backtrace(WasmBacktrace::new(frames));
     match WasmCoreDump::new(&error) {
-        Some(dump) if store.engine().config().dumps_core => error.with_state(|| dump.of(store)),
+        Some(dump) if store.engine().config().dumps_core => error.with_state(|| dump.with_store(store)),
         _ => error,
     }
 }

@@ -61,10 +61,10 @@ impl Program {
     fn new(config: &Config) -> Result<Program> {
         let engine = Engine::new(config)?;
         let module = Module::new(&engine, WAT)?;
-        Program::of(&engine, &module)
+        Program::instantiate(&engine, &module)
     }
 
-    fn of(engine: &Engine, module: &Module) -> Result<Program> {
+    fn instantiate(engine: &Engine, module: &Module) -> Result<Program> {
         let mut store = Store::new(engine, ());
         let instance = Linker::new(engine).instantiate(&mut store, module)?;
         Ok(Program { store, module: module.clone(), instance })
@@ -224,7 +224,7 @@ fn instances_have_streams_of_their_own_and_threads_share_code() -> Outcome {
     std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
-                let mut program = Program::of(&engine, &module).expect("instantiates");
+                let mut program = Program::instantiate(&engine, &module).expect("instantiates");
                 program.link(1024, 389, 0).expect("links");
                 for _ in 0..60 {
                     assert_eq!(program.run(20).expect("runs"), expected);
@@ -232,7 +232,7 @@ fn instances_have_streams_of_their_own_and_threads_share_code() -> Outcome {
             });
         }
     });
-    let mut program = Program::of(&engine, &module)?;
+    let mut program = Program::instantiate(&engine, &module)?;
     run_until(&mut program, |program| program.tried().len() >= FOLLOWING)
 }
 

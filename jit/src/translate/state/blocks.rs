@@ -38,14 +38,14 @@ impl Blocks {
     }
 
     /// Returns the block of a node.
-    pub fn of(&self, node: u32) -> ir::Block {
+    pub fn block(&self, node: u32) -> ir::Block {
         self.nodes[node as usize]
     }
 
     /// Returns the block that wires from node `from` to node `to` lead to.
     pub fn target(&self, from: usize, to: u32) -> ir::Block {
         let before = self.preheaders.as_ref().and_then(|preheaders| preheaders.block(from, to));
-        before.unwrap_or(self.of(to))
+        before.unwrap_or(self.block(to))
     }
 
     /// Records that a wire from node `from` to node `to` is translated.

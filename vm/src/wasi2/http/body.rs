@@ -58,7 +58,7 @@ pub struct Leases {
 
 impl Leases {
     /// Counts the files; `None` if that would be too many.
-    pub fn of(open_files: &Budget) -> Option<Leases> {
+    pub fn taken_from(open_files: &Budget) -> Option<Leases> {
         Some(Leases { way: open_files.take(1)?, ending: open_files.take(1)? })
     }
 }

@@ -216,7 +216,7 @@ fn receive(
             }
         }
     }
-    let leases = Leases::of(&open_files).ok_or(ErrorCode::ConnectionLimitReached)?;
+    let leases = Leases::taken_from(&open_files).ok_or(ErrorCode::ConnectionLimitReached)?;
     let (sender, arriving) = arriving().map_err(|_: Fail| ErrorCode::InternalError(None))?;
     teller.tell(Ok(response(headers, IncomingBody::arriving(arriving, leases))));
     pass_on(lines, pieces, (sender, &heads), patience);

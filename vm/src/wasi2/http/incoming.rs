@@ -39,7 +39,7 @@ impl IncomingRequest {
         let (bytes, list) = (std::mem::take(&mut request.body), std::mem::take(&mut request.trailers));
         let body = match body {
             Some(arriving) => {
-                let leases = Leases::of(system.descriptors.open_files());
+                let leases = Leases::taken_from(system.descriptors.open_files());
                 IncomingBody::arriving(arriving, leases.ok_or_else(|| limit("many files open"))?)
             }
             None => {

@@ -10,7 +10,7 @@ use iced_x86::{Code as Op, OpKind, Register};
 
 use super::super::convention::Convention;
 use super::super::machine::VECTORS;
-use super::integer::of;
+use super::integer::by_width;
 use super::listing::{Label, Operand, byte, cc, number};
 use super::{Done, LINK, Reader};
 use crate::abi::TrapCode;
@@ -55,7 +55,7 @@ impl Reader<'_> {
         self.code.two(Op::Sub_rm64_imm32, RSP, number(64, rest as i32));
         self.keep_callers();
         for (param, location) in self.parameters_in_registers() {
-            if let Ok(home) = self.homes.of(param) {
+            if let Ok(home) = self.homes.location(param) {
                 self.code.put(home, register(location));
             }
         }
@@ -85,7 +85,7 @@ impl Reader<'_> {
         all.filter_map(|&param| match places.next(self.is_float(param)) {
             // The return address lies below them.
             Place::Stack(offset) => {
-                Some((LINK + 16 + i64::from(offset), self.homes.of(param).ok()? as usize))
+                Some((LINK + 16 + i64::from(offset), self.homes.location(param).ok()? as usize))
             }
             Place::Register(_) => None,
         })
@@ -164,14 +164,14 @@ impl Reader<'_> {
                 let bits = self.float_bits(arg);
                 self.get(XMM0, arg)?;
                 let to = if bits == 64 { RAX } else { EAX };
-                self.code.two(of(bits, Op::Movd_rm32_xmm, Op::Movq_rm64_xmm), to, XMM0);
+                self.code.two(by_width(bits, Op::Movd_rm32_xmm, Op::Movq_rm64_xmm), to, XMM0);
                 self.put(inst, RAX)
             }
             (false, true) => {
                 let bits = self.width(arg)?;
                 self.get(RAX, arg)?;
                 let from = if bits == 64 { RAX } else { EAX };
-                self.code.two(of(bits, Op::Movd_xmm_rm32, Op::Movq_xmm_rm64), XMM0, from);
+                self.code.two(by_width(bits, Op::Movd_xmm_rm32, Op::Movq_xmm_rm64), XMM0, from);
                 self.put(inst, XMM0)
             }
             _ => {
@@ -376,7 +376,7 @@ impl Reader<'_> {
     fn call(&mut self, inst: Inst, signature: SigRef) -> Done {
         let results = self.call_out(inst, signature)?;
         for (&result, (location, _)) in self.func.dfg.inst_results(inst).iter().zip(results) {
-            let home = self.homes.of(result)?;
+            let home = self.homes.location(result)?;
             self.code.put(home, register(location));
         }
         Ok(())

@@ -5,7 +5,7 @@
 use cranelift_codegen::ir::{self, Inst, Opcode, Value};
 use iced_x86::{Code as Op, Register};
 
-use super::integer::of;
+use super::integer::by_width;
 use super::listing::{byte, cc, number};
 use super::{Done, Reader};
 use Register::{EAX, R11, R11D, RAX, RCX, XMM0, XMM1, XMM15};
@@ -27,15 +27,15 @@ impl Reader<'_> {
     /// Returns the instruction from an integer of that many bits to a float.
     fn from_integer(float: u8, integer: u8) -> Op {
         match integer {
-            64 => of(float, Op::Cvtsi2ss_xmm_rm64, Op::Cvtsi2sd_xmm_rm64),
-            _ => of(float, Op::Cvtsi2ss_xmm_rm32, Op::Cvtsi2sd_xmm_rm32),
+            64 => by_width(float, Op::Cvtsi2ss_xmm_rm64, Op::Cvtsi2sd_xmm_rm64),
+            _ => by_width(float, Op::Cvtsi2ss_xmm_rm32, Op::Cvtsi2sd_xmm_rm32),
         }
     }
 
     fn truncate(&mut self, float: u8, integer: u8, from: Register) {
         let (op, rax) = match integer {
-            64 => (of(float, Op::Cvttss2si_r64_xmmm32, Op::Cvttsd2si_r64_xmmm64), RAX),
-            _ => (of(float, Op::Cvttss2si_r32_xmmm32, Op::Cvttsd2si_r32_xmmm64), EAX),
+            64 => (by_width(float, Op::Cvttss2si_r64_xmmm32, Op::Cvttsd2si_r64_xmmm64), RAX),
+            _ => (by_width(float, Op::Cvttss2si_r32_xmmm32, Op::Cvttsd2si_r32_xmmm64), EAX),
         };
         self.code.two(op, rax, from);
     }
@@ -72,7 +72,7 @@ impl Reader<'_> {
         self.code.two(Op::Shr_rm64_imm8, R11, byte(1));
         self.code.two(Op::Or_r64_rm64, R11, RCX);
         self.code.two(op, XMM0, R11);
-        self.code.two(of(float, Op::Addss_xmm_xmmm32, Op::Addsd_xmm_xmmm64), XMM0, XMM0);
+        self.code.two(by_width(float, Op::Addss_xmm_xmmm32, Op::Addsd_xmm_xmmm64), XMM0, XMM0);
         self.join(inst, behind);
         self.put(inst, XMM0)
     }
@@ -82,7 +82,7 @@ impl Reader<'_> {
         let bits = if float == 64 { number.to_bits() } else { u64::from((number as f32).to_bits()) };
         self.code.constant(R11, bits.cast_signed());
         self.code.two(Op::Movq_xmm_rm64, XMM15, R11);
-        self.code.two(of(float, Op::Ucomiss_xmm_xmmm32, Op::Ucomisd_xmm_xmmm64), XMM0, XMM15);
+        self.code.two(by_width(float, Op::Ucomiss_xmm_xmmm32, Op::Ucomisd_xmm_xmmm64), XMM0, XMM15);
     }
 
     /// Converts with saturation; what is no number becomes zero.
@@ -93,9 +93,9 @@ impl Reader<'_> {
         self.get(XMM0, arg)?;
         self.truncate(float, bits, XMM0);
         // Subtracting one overflows for the least number alone.
-        self.code.two(of(bits, Op::Cmp_rm32_imm32, Op::Cmp_rm64_imm32), rax, number(bits, 1));
+        self.code.two(by_width(bits, Op::Cmp_rm32_imm32, Op::Cmp_rm64_imm32), rax, number(bits, 1));
         self.code.branch(cc::NO_OVERFLOW, behind);
-        self.code.two(of(float, Op::Ucomiss_xmm_xmmm32, Op::Ucomisd_xmm_xmmm64), XMM0, XMM0);
+        self.code.two(by_width(float, Op::Ucomiss_xmm_xmmm32, Op::Ucomisd_xmm_xmmm64), XMM0, XMM0);
         self.code.branch(cc::NO_PARITY, ordered);
         self.code.constant(RAX, 0);
         self.code.jump(behind);
@@ -136,7 +136,7 @@ impl Reader<'_> {
         self.compare_with(float, 2_f64.powi(63));
         self.code.branch(cc::BELOW, small);
         self.code.two(Op::Movaps_xmm_xmmm128, XMM1, XMM0);
-        self.code.two(of(float, Op::Subss_xmm_xmmm32, Op::Subsd_xmm_xmmm64), XMM1, XMM15);
+        self.code.two(by_width(float, Op::Subss_xmm_xmmm32, Op::Subsd_xmm_xmmm64), XMM1, XMM15);
         self.truncate(float, 64, XMM1);
         self.code.constant(R11, i64::MIN);
         self.code.two(Op::Add_r64_rm64, RAX, R11);
@@ -150,7 +150,7 @@ impl Reader<'_> {
     fn convert_or_trap(&mut self, inst: Inst, is_signed: bool, arg: Value) -> Done {
         let (float, bits) = (self.float_bits(arg), self.width(self.func.dfg.first_result(inst))?);
         self.get(XMM0, arg)?;
-        self.code.two(of(float, Op::Ucomiss_xmm_xmmm32, Op::Ucomisd_xmm_xmmm64), XMM0, XMM0);
+        self.code.two(by_width(float, Op::Ucomiss_xmm_xmmm32, Op::Ucomisd_xmm_xmmm64), XMM0, XMM0);
         let nan = self.trap_label(ir::TrapCode::BAD_CONVERSION_TO_INTEGER);
         self.code.branch(cc::PARITY, nan);
         let overflow = self.trap_label(ir::TrapCode::INTEGER_OVERFLOW);

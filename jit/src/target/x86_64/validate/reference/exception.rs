@@ -87,7 +87,7 @@ impl Reader<'_> {
     fn arrive(&mut self, call: BlockCall) -> Done {
         let block = call.block(&self.func.dfg.value_lists);
         for (number, &param) in self.func.dfg.block_params(block).iter().enumerate() {
-            let (between, home) = (self.homes.scratch(number), self.homes.of(param)?);
+            let (between, home) = (self.homes.scratch(number), self.homes.location(param)?);
             self.code.get(Register::RAX, between);
             self.code.put(home, Register::RAX);
         }

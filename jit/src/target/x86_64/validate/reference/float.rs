@@ -5,7 +5,7 @@ use cranelift_codegen::ir::{Inst, Opcode, Value, types};
 use iced_x86::{Code as Op, Register};
 
 use super::control::Condition;
-use super::integer::of;
+use super::integer::by_width;
 use super::listing::{byte, cc};
 use super::{Done, Reader};
 use Register::{EAX, R11, R11D, RAX, XMM0, XMM1, XMM15};
@@ -20,10 +20,10 @@ impl Reader<'_> {
         self.get(XMM0, a)?;
         self.get(XMM1, b)?;
         let op = match opcode {
-            Opcode::Fadd => of(bits, Op::Addss_xmm_xmmm32, Op::Addsd_xmm_xmmm64),
-            Opcode::Fsub => of(bits, Op::Subss_xmm_xmmm32, Op::Subsd_xmm_xmmm64),
-            Opcode::Fmul => of(bits, Op::Mulss_xmm_xmmm32, Op::Mulsd_xmm_xmmm64),
-            Opcode::Fdiv => of(bits, Op::Divss_xmm_xmmm32, Op::Divsd_xmm_xmmm64),
+            Opcode::Fadd => by_width(bits, Op::Addss_xmm_xmmm32, Op::Addsd_xmm_xmmm64),
+            Opcode::Fsub => by_width(bits, Op::Subss_xmm_xmmm32, Op::Subsd_xmm_xmmm64),
+            Opcode::Fmul => by_width(bits, Op::Mulss_xmm_xmmm32, Op::Mulsd_xmm_xmmm64),
+            Opcode::Fdiv => by_width(bits, Op::Divss_xmm_xmmm32, Op::Divsd_xmm_xmmm64),
             Opcode::Fmin | Opcode::Fmax => return self.extreme(inst, opcode == Opcode::Fmin, bits),
             Opcode::Fcopysign => return self.copy_sign(inst, bits),
             _ => return Err(format!("{opcode} of floats is not read")),
@@ -36,18 +36,18 @@ impl Reader<'_> {
     /// the sign of either, the maximum that of both. If one is not a number, neither is the sum.
     fn extreme(&mut self, inst: Inst, is_least: bool, bits: u8) -> Done {
         let [differ, equal, behind] = [(); 3].map(|()| self.code.label());
-        self.code.two(of(bits, Op::Ucomiss_xmm_xmmm32, Op::Ucomisd_xmm_xmmm64), XMM0, XMM1);
+        self.code.two(by_width(bits, Op::Ucomiss_xmm_xmmm32, Op::Ucomisd_xmm_xmmm64), XMM0, XMM1);
         self.code.branch(cc::NOT_EQUAL, differ);
         self.code.branch(cc::NO_PARITY, equal);
-        self.code.two(of(bits, Op::Addss_xmm_xmmm32, Op::Addsd_xmm_xmmm64), XMM0, XMM1);
+        self.code.two(by_width(bits, Op::Addss_xmm_xmmm32, Op::Addsd_xmm_xmmm64), XMM0, XMM1);
         self.code.jump(behind);
         self.code.bind(equal);
         self.code.two(if is_least { Op::Orps_xmm_xmmm128 } else { Op::Andps_xmm_xmmm128 }, XMM0, XMM1);
         self.code.jump(behind);
         self.code.bind(differ);
         let op = match is_least {
-            true => of(bits, Op::Minss_xmm_xmmm32, Op::Minsd_xmm_xmmm64),
-            false => of(bits, Op::Maxss_xmm_xmmm32, Op::Maxsd_xmm_xmmm64),
+            true => by_width(bits, Op::Minss_xmm_xmmm32, Op::Minsd_xmm_xmmm64),
+            false => by_width(bits, Op::Maxss_xmm_xmmm32, Op::Maxsd_xmm_xmmm64),
         };
         self.code.two(op, XMM0, XMM1);
         self.join(inst, behind);
@@ -57,17 +57,19 @@ impl Reader<'_> {
     /// Combines all bits of one float but the sign with the sign of another.
     fn copy_sign(&mut self, inst: Inst, bits: u8) -> Done {
         let (rax, r11) = if bits == 64 { (RAX, R11) } else { (EAX, R11D) };
-        let from = of(bits, Op::Movd_rm32_xmm, Op::Movq_rm64_xmm);
+        let from = by_width(bits, Op::Movd_rm32_xmm, Op::Movq_rm64_xmm);
         self.code.two(from, rax, XMM0);
         self.code.two(from, r11, XMM1);
-        let (left, right) =
-            (of(bits, Op::Shl_rm32_imm8, Op::Shl_rm64_imm8), of(bits, Op::Shr_rm32_imm8, Op::Shr_rm64_imm8));
+        let (left, right) = (
+            by_width(bits, Op::Shl_rm32_imm8, Op::Shl_rm64_imm8),
+            by_width(bits, Op::Shr_rm32_imm8, Op::Shr_rm64_imm8),
+        );
         self.code.two(left, rax, byte(1));
         self.code.two(right, rax, byte(1));
         self.code.two(right, r11, byte(bits - 1));
         self.code.two(left, r11, byte(bits - 1));
-        self.code.two(of(bits, Op::Or_r32_rm32, Op::Or_r64_rm64), rax, r11);
-        self.code.two(of(bits, Op::Movd_xmm_rm32, Op::Movq_xmm_rm64), XMM0, rax);
+        self.code.two(by_width(bits, Op::Or_r32_rm32, Op::Or_r64_rm64), rax, r11);
+        self.code.two(by_width(bits, Op::Movd_xmm_rm32, Op::Movq_xmm_rm64), XMM0, rax);
         self.put(inst, XMM0)
     }
 
@@ -87,7 +89,7 @@ impl Reader<'_> {
                 self.put(inst, XMM0)
             }
             Opcode::Sqrt => {
-                let op = of(bits, Op::Sqrtss_xmm_xmmm32, Op::Sqrtsd_xmm_xmmm64);
+                let op = by_width(bits, Op::Sqrtss_xmm_xmmm32, Op::Sqrtsd_xmm_xmmm64);
                 self.over_zero(inst, arg, |reader| reader.code.two(op, XMM0, XMM1))
             }
             Opcode::Nearest | Opcode::Floor | Opcode::Ceil | Opcode::Trunc => {
@@ -97,11 +99,11 @@ impl Reader<'_> {
                     Opcode::Ceil => 2,
                     _ => 3,
                 };
-                let op = of(bits, Op::Roundss_xmm_xmmm32_imm8, Op::Roundsd_xmm_xmmm64_imm8);
+                let op = by_width(bits, Op::Roundss_xmm_xmmm32_imm8, Op::Roundsd_xmm_xmmm64_imm8);
                 self.over_zero(inst, arg, |reader| reader.code.three(op, XMM0, XMM1, byte(mode)))
             }
             Opcode::Fpromote | Opcode::Fdemote => {
-                let op = of(bits, Op::Cvtss2sd_xmm_xmmm32, Op::Cvtsd2ss_xmm_xmmm64);
+                let op = by_width(bits, Op::Cvtss2sd_xmm_xmmm32, Op::Cvtsd2ss_xmm_xmmm64);
                 self.over_zero(inst, arg, |reader| reader.code.two(op, XMM0, XMM1))
             }
             _ => self.convert(inst, opcode, arg),
@@ -139,7 +141,7 @@ impl Reader<'_> {
         let (first, second) = if is_swapped { (b, a) } else { (a, b) };
         self.get(Register::XMM2, first)?;
         self.get(Register::XMM3, second)?;
-        let op = of(bits, Op::Ucomiss_xmm_xmmm32, Op::Ucomisd_xmm_xmmm64);
+        let op = by_width(bits, Op::Ucomiss_xmm_xmmm32, Op::Ucomisd_xmm_xmmm64);
         self.code.two(op, Register::XMM2, Register::XMM3);
         Ok(condition)
     }

@@ -10,7 +10,7 @@ use super::{Done, Reader};
 use Register::{AL, CL, EAX, ECX, EDX, R11, R11D, RAX, RCX, RDX};
 
 /// Returns one of two instructions, by width.
-pub(super) fn of(bits: u8, short: Op, long: Op) -> Op {
+pub(super) fn by_width(bits: u8, short: Op, long: Op) -> Op {
     if bits == 64 { long } else { short }
 }
 
@@ -71,7 +71,7 @@ impl Reader<'_> {
                 self.code.two(Op::Movq_xmm_rm64, register, R11);
             }
             None => {
-                let home = self.homes.of(value)?;
+                let home = self.homes.location(value)?;
                 self.code.get(register, home);
             }
         }
@@ -80,7 +80,7 @@ impl Reader<'_> {
 
     /// Copies a register to the result of an instruction, unless nobody uses it.
     pub(super) fn put(&mut self, inst: Inst, register: Register) -> Done {
-        let home = self.homes.of(self.func.dfg.first_result(inst))?;
+        let home = self.homes.location(self.func.dfg.first_result(inst))?;
         self.code.put(home, register);
         Ok(())
     }
@@ -100,12 +100,12 @@ impl Reader<'_> {
         self.get(RAX, a)?;
         self.get(RCX, b)?;
         let op = match opcode {
-            Opcode::Iadd => of(bits, Op::Add_r32_rm32, Op::Add_r64_rm64),
-            Opcode::Isub => of(bits, Op::Sub_r32_rm32, Op::Sub_r64_rm64),
-            Opcode::Band => of(bits, Op::And_r32_rm32, Op::And_r64_rm64),
-            Opcode::Bor => of(bits, Op::Or_r32_rm32, Op::Or_r64_rm64),
-            Opcode::Bxor => of(bits, Op::Xor_r32_rm32, Op::Xor_r64_rm64),
-            Opcode::Imul => of(bits, Op::Imul_r32_rm32, Op::Imul_r64_rm64),
+            Opcode::Iadd => by_width(bits, Op::Add_r32_rm32, Op::Add_r64_rm64),
+            Opcode::Isub => by_width(bits, Op::Sub_r32_rm32, Op::Sub_r64_rm64),
+            Opcode::Band => by_width(bits, Op::And_r32_rm32, Op::And_r64_rm64),
+            Opcode::Bor => by_width(bits, Op::Or_r32_rm32, Op::Or_r64_rm64),
+            Opcode::Bxor => by_width(bits, Op::Xor_r32_rm32, Op::Xor_r64_rm64),
+            Opcode::Imul => by_width(bits, Op::Imul_r32_rm32, Op::Imul_r64_rm64),
             Opcode::Umin | Opcode::Umax | Opcode::Smin | Opcode::Smax => {
                 let is_second = match opcode {
                     Opcode::Umin => cc::ABOVE,
@@ -113,7 +113,7 @@ impl Reader<'_> {
                     Opcode::Smin => cc::GREATER,
                     _ => cc::LESS,
                 };
-                self.code.two(of(bits, Op::Cmp_r32_rm32, Op::Cmp_r64_rm64), rax, rcx);
+                self.code.two(by_width(bits, Op::Cmp_r32_rm32, Op::Cmp_r64_rm64), rax, rcx);
                 self.code.select(bits, is_second, rax, rcx);
                 return self.put(inst, RAX);
             }
@@ -128,11 +128,11 @@ impl Reader<'_> {
         self.get(RAX, a)?;
         if let Some(distance) = self.constant(by) {
             let op = match opcode {
-                Opcode::Ishl => of(bits, Op::Shl_rm32_imm8, Op::Shl_rm64_imm8),
-                Opcode::Ushr => of(bits, Op::Shr_rm32_imm8, Op::Shr_rm64_imm8),
-                Opcode::Sshr => of(bits, Op::Sar_rm32_imm8, Op::Sar_rm64_imm8),
-                Opcode::Rotl => of(bits, Op::Rol_rm32_imm8, Op::Rol_rm64_imm8),
-                _ => of(bits, Op::Ror_rm32_imm8, Op::Ror_rm64_imm8),
+                Opcode::Ishl => by_width(bits, Op::Shl_rm32_imm8, Op::Shl_rm64_imm8),
+                Opcode::Ushr => by_width(bits, Op::Shr_rm32_imm8, Op::Shr_rm64_imm8),
+                Opcode::Sshr => by_width(bits, Op::Sar_rm32_imm8, Op::Sar_rm64_imm8),
+                Opcode::Rotl => by_width(bits, Op::Rol_rm32_imm8, Op::Rol_rm64_imm8),
+                _ => by_width(bits, Op::Ror_rm32_imm8, Op::Ror_rm64_imm8),
             };
             // Only the distance modulo the width counts.
             let distance = distance.cast_unsigned() % u64::from(bits);
@@ -140,11 +140,11 @@ impl Reader<'_> {
         } else {
             self.get(RCX, by)?;
             let op = match opcode {
-                Opcode::Ishl => of(bits, Op::Shl_rm32_CL, Op::Shl_rm64_CL),
-                Opcode::Ushr => of(bits, Op::Shr_rm32_CL, Op::Shr_rm64_CL),
-                Opcode::Sshr => of(bits, Op::Sar_rm32_CL, Op::Sar_rm64_CL),
-                Opcode::Rotl => of(bits, Op::Rol_rm32_CL, Op::Rol_rm64_CL),
-                _ => of(bits, Op::Ror_rm32_CL, Op::Ror_rm64_CL),
+                Opcode::Ishl => by_width(bits, Op::Shl_rm32_CL, Op::Shl_rm64_CL),
+                Opcode::Ushr => by_width(bits, Op::Shr_rm32_CL, Op::Shr_rm64_CL),
+                Opcode::Sshr => by_width(bits, Op::Sar_rm32_CL, Op::Sar_rm64_CL),
+                Opcode::Rotl => by_width(bits, Op::Rol_rm32_CL, Op::Rol_rm64_CL),
+                _ => by_width(bits, Op::Ror_rm32_CL, Op::Ror_rm64_CL),
             };
             self.code.two(op, rax, CL);
         }
@@ -163,32 +163,32 @@ impl Reader<'_> {
         let may_be = |number: i64| self.constant(b).is_none_or(|divisor| divisor == number);
         let (may_be_zero, may_be_minus_one) = (may_be(0), may_be(minus_one));
         if may_be_zero {
-            self.code.two(of(bits, Op::Test_rm32_r32, Op::Test_rm64_r64), r11, r11);
+            self.code.two(by_width(bits, Op::Test_rm32_r32, Op::Test_rm64_r64), r11, r11);
             let zero = self.trap_label(ir::TrapCode::INTEGER_DIVISION_BY_ZERO);
             self.code.branch(cc::EQUAL, zero);
         }
         let is_signed = matches!(opcode, Opcode::Sdiv | Opcode::Srem);
         if is_signed && may_be_minus_one {
             let fits = self.code.label();
-            self.code.two(of(bits, Op::Cmp_rm32_imm32, Op::Cmp_rm64_imm32), r11, number(bits, -1));
+            self.code.two(by_width(bits, Op::Cmp_rm32_imm32, Op::Cmp_rm64_imm32), r11, number(bits, -1));
             self.code.branch(cc::NOT_EQUAL, fits);
             if opcode == Opcode::Srem {
                 self.code.two(Op::Xor_r32_rm32, EDX, EDX);
                 self.code.jump(behind);
             } else {
                 // Subtracting one overflows for the least number alone.
-                self.code.two(of(bits, Op::Cmp_rm32_imm32, Op::Cmp_rm64_imm32), rax, number(bits, 1));
+                self.code.two(by_width(bits, Op::Cmp_rm32_imm32, Op::Cmp_rm64_imm32), rax, number(bits, 1));
                 let overflow = self.trap_label(ir::TrapCode::INTEGER_OVERFLOW);
                 self.code.branch(cc::OVERFLOW, overflow);
             }
             self.code.bind(fits);
         }
         if is_signed {
-            self.code.plain(of(bits, Op::Cdq, Op::Cqo));
-            self.code.one(of(bits, Op::Idiv_rm32, Op::Idiv_rm64), r11);
+            self.code.plain(by_width(bits, Op::Cdq, Op::Cqo));
+            self.code.one(by_width(bits, Op::Idiv_rm32, Op::Idiv_rm64), r11);
         } else {
             self.code.two(Op::Xor_r32_rm32, EDX, EDX);
-            self.code.one(of(bits, Op::Div_rm32, Op::Div_rm64), r11);
+            self.code.one(by_width(bits, Op::Div_rm32, Op::Div_rm64), r11);
         }
         self.join(inst, behind);
         self.put(inst, if matches!(opcode, Opcode::Udiv | Opcode::Sdiv) { RAX } else { RDX })
@@ -198,7 +198,7 @@ impl Reader<'_> {
         let bits = self.width(a)?;
         self.get(RAX, a)?;
         self.get(RCX, b)?;
-        let op = of(bits, Op::Add_r32_rm32, Op::Add_r64_rm64);
+        let op = by_width(bits, Op::Add_r32_rm32, Op::Add_r64_rm64);
         self.code.two(op, named(bits, EAX, RAX), named(bits, ECX, RCX));
         let carried = self.trap_label(code);
         self.code.branch(cc::BELOW, carried);
@@ -220,9 +220,13 @@ impl Reader<'_> {
                 let bits = if to == types::I64 { 64 } else { 32 };
                 let rax = named(bits, EAX, RAX);
                 match from {
-                    types::I8 => self.code.two(of(bits, Op::Movsx_r32_rm8, Op::Movsx_r64_rm8), rax, AL),
+                    types::I8 => self.code.two(by_width(bits, Op::Movsx_r32_rm8, Op::Movsx_r64_rm8), rax, AL),
                     types::I16 => {
-                        self.code.two(of(bits, Op::Movsx_r32_rm16, Op::Movsx_r64_rm16), rax, Register::AX);
+                        self.code.two(
+                            by_width(bits, Op::Movsx_r32_rm16, Op::Movsx_r64_rm16),
+                            rax,
+                            Register::AX,
+                        );
                     }
                     types::I32 => self.code.two(Op::Movsxd_r64_rm32, RAX, EAX),
                     _ => return Err(format!("{opcode} of {from} is not read")),
@@ -231,9 +235,9 @@ impl Reader<'_> {
             Opcode::Clz | Opcode::Ctz | Opcode::Popcnt => {
                 let bits = self.width(arg)?;
                 let op = match opcode {
-                    Opcode::Clz => of(bits, Op::Lzcnt_r32_rm32, Op::Lzcnt_r64_rm64),
-                    Opcode::Ctz => of(bits, Op::Tzcnt_r32_rm32, Op::Tzcnt_r64_rm64),
-                    _ => of(bits, Op::Popcnt_r32_rm32, Op::Popcnt_r64_rm64),
+                    Opcode::Clz => by_width(bits, Op::Lzcnt_r32_rm32, Op::Lzcnt_r64_rm64),
+                    Opcode::Ctz => by_width(bits, Op::Tzcnt_r32_rm32, Op::Tzcnt_r64_rm64),
+                    _ => by_width(bits, Op::Popcnt_r32_rm32, Op::Popcnt_r64_rm64),
                 };
                 let rax = named(bits, EAX, RAX);
                 self.code.two(op, rax, rax);
@@ -241,8 +245,8 @@ impl Reader<'_> {
             Opcode::Ineg | Opcode::Bnot => {
                 let bits = self.width(arg)?;
                 let op = match opcode {
-                    Opcode::Ineg => of(bits, Op::Neg_rm32, Op::Neg_rm64),
-                    _ => of(bits, Op::Not_rm32, Op::Not_rm64),
+                    Opcode::Ineg => by_width(bits, Op::Neg_rm32, Op::Neg_rm64),
+                    _ => by_width(bits, Op::Not_rm32, Op::Not_rm64),
                 };
                 self.code.one(op, named(bits, EAX, RAX));
             }

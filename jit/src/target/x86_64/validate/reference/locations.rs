@@ -104,7 +104,7 @@ impl Locations {
     }
 
     /// Returns the home of a value.
-    pub fn of(&self, value: Value) -> Result<u32, String> {
+    pub fn location(&self, value: Value) -> Result<u32, String> {
         self.all[value].ok_or_else(|| format!("{value} has no home"))
     }
 

@@ -90,7 +90,7 @@ pub(in crate::target::x86_64) fn check(
     claims: &Claims,
     is_pinned: bool,
 ) -> Result<(), String> {
-    let slots = Slots::of(func);
+    let slots = Slots::new(func);
     slots.check_tables(func, code)?;
     if code.cold.is_some() || !code.relocs.is_empty() || code.entry != origins.first_origin() {
         return Err("the tables are not those of baseline code".into());
@@ -120,7 +120,7 @@ struct Slots {
 }
 
 impl Slots {
-    fn of(func: &Function) -> Slots {
+    fn new(func: &Function) -> Slots {
         let mut slots = Slots { places: Vec::new(), bytes: 8 };
         for slot in func.sized_stack_slots.values() {
             let align = 1_i64 << slot.align_shift.max(3);
