@@ -39,5 +39,6 @@ pub mod spectest;
 pub mod splice;
 pub mod sweep;
 pub mod targets;
+pub mod unfold;
 pub mod values;
 pub mod volume;

@@ -32,6 +32,9 @@ pub const PROPOSALS: [Proposal; 10] = [
     Proposal::GC,
 ];
 
+/// The module from which scripts import string constants.
+const STRINGS: &str = "'";
+
 /// The results of a script's directives.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
@@ -189,6 +192,7 @@ impl<'scope, 'env> Script<'scope, 'env> {
         let mut store = Store::new(engine, ());
         linker.allow_shadowing(true);
         spectest::define(&mut linker, &mut store)?;
+        linker.define_js_strings()?;
         Ok(Script {
             scope,
             threads: HashMap::new(),
@@ -310,6 +314,7 @@ impl<'scope, 'env> Script<'scope, 'env> {
     }
 
     fn instantiate(&mut self, name: Option<Id<'_>>, module: &Module) -> Outcome {
+        self.linker.define_string_constants(&mut self.store, module, STRINGS).map_err(text)?;
         let instance = self.linker.instantiate(&mut self.store, module).map_err(text)?;
         self.current = Some(instance);
         if let Some(name) = name {
@@ -385,6 +390,7 @@ impl<'scope, 'env> Script<'scope, 'env> {
 
     fn assert_unlinkable(&mut self, mut module: Wat<'_>, message: &str) -> Outcome {
         let module = self.load(&mut module)?.map_err(text)?;
+        self.linker.define_string_constants(&mut self.store, &module, STRINGS).map_err(text)?;
         let error = self.linker.instantiate(&mut self.store, &module).err().ok_or("the module was linked")?;
         if error.kind() == ErrorKind::Link && error.to_string().contains(message) {
             return Ok(());

