@@ -23,6 +23,9 @@ extern "C" {
 // that import or export such load and run; those values are passed as null references of this kind.
 enum { WPROF_OTHER = 255, WPROF_EXTERN_OTHER = 255 };
 
+// A profile: numbers that have nothing to do with the store any more.
+typedef struct wprof_profile_t wprof_profile_t;
+
 // What is profiled: see the book.
 typedef uint8_t wprof_profiling_t;
 enum wprof_profiling_enum {
@@ -41,6 +44,24 @@ enum wprof_strategy_enum { WPROF_TIERED, WPROF_OPTIMIZED, WPROF_BASELINE };
 WASM_API_EXTERN bool wprof_config_profiling(wasm_config_t*, wprof_profiling_t, own wasm_message_t* error);
 WASM_API_EXTERN bool wprof_config_strategy(wasm_config_t*, wprof_strategy_t, own wasm_message_t* error);
 WASM_API_EXTERN void wprof_config_count_contexts(wasm_config_t*, bool);
+// An adaptive profile with bursts of so many checks, and so many checks from one burst to the next; UINT32_MAX: for ever.
+WASM_API_EXTERN bool wprof_config_bursts(
+  wasm_config_t*, uint32_t between, uint32_t in_burst, own wasm_message_t* error);
+// Which functions indirect calls call, in exact profiles; adaptive ones have it.
+WASM_API_EXTERN void wprof_config_count_call_targets(wasm_config_t*, bool);
+// The time of host functions, by the functions that call them.
+WASM_API_EXTERN void wprof_config_time_host_calls(wasm_config_t*, bool);
+// Counts kinds of events by their names, with commas between them, in place of any before: instructions, loads, stores, and the
+// others that `wprof run --help` names.
+WASM_API_EXTERN bool wprof_config_count_events(wasm_config_t*, const wasm_name_t* kinds, own wasm_message_t* error);
+// The kind of counted events of which stores have a budget.
+WASM_API_EXTERN void wprof_config_budget(wasm_config_t*, const wasm_name_t* kind);
+// An earlier profile of the module, which guides the optimization of hot functions from the start.
+WASM_API_EXTERN void wprof_config_profile_use(wasm_config_t*, const wprof_profile_t*);
+// A folder for machine code that later processes use again. It must be one where nobody else can write.
+WASM_API_EXTERN void wprof_config_code_cache(wasm_config_t*, const wasm_name_t* folder);
+// Whether traps list the memories, globals and instances of their store for core dumps.
+WASM_API_EXTERN void wprof_config_coredump_on_trap(wasm_config_t*, bool);
 WASM_API_EXTERN void wprof_config_sample_time(wasm_config_t*, uint32_t times_a_second);
 WASM_API_EXTERN void wprof_config_interruptible(wasm_config_t*, bool);
 WASM_API_EXTERN void wprof_config_consume_fuel(wasm_config_t*, bool);
@@ -93,6 +114,8 @@ WASM_API_EXTERN void wprof_wasi_stdin(wprof_wasi_t*, const wasm_byte_vec_t*);
 WASM_API_EXTERN bool wprof_wasi_preopen_dir(
   wprof_wasi_t*, const wasm_name_t* host, const wasm_name_t* guest, bool may_write, own wasm_message_t* error);
 WASM_API_EXTERN void wprof_wasi_random_seed(wprof_wasi_t*, uint64_t);
+// The network of the process, and names in it.
+WASM_API_EXTERN void wprof_wasi_inherit_network(wprof_wasi_t*);
 // Collects an output, at most so many bytes: writes of more fail.
 typedef struct wprof_pipe_t wprof_pipe_t;
 WASM_API_EXTERN own wprof_pipe_t* wprof_wasi_stdout(wprof_wasi_t*, size_t limit);
@@ -135,9 +158,19 @@ WASM_API_EXTERN int32_t wprof_trap_code(const wasm_trap_t*);
 // Whether the program has ended itself; with what code then.
 WASM_API_EXTERN bool wprof_trap_exit_code(const wasm_trap_t*, int32_t* out);
 
+// A core dump of a trap in wasm code, a file for debuggers: its frames, and the state that its store has now. False: the trap did
+// not come up in wasm code.
+WASM_API_EXTERN bool wprof_trap_core_dump(
+  const wasm_trap_t*, const wasm_name_t* program, own wasm_byte_vec_t* out, own wasm_message_t* error);
+
 // Fuel, where it is consumed. A store begins with none.
 WASM_API_EXTERN bool wprof_store_set_fuel(wasm_store_t*, uint64_t, own wasm_message_t* error);
 WASM_API_EXTERN bool wprof_store_get_fuel(wasm_store_t*, uint64_t* out, own wasm_message_t* error);
+// Events of a counted kind in all wasm code of the store so far. The budget is for so many more of them.
+WASM_API_EXTERN bool wprof_store_event_count(
+  wasm_store_t*, const wasm_name_t* kind, uint64_t* out, own wasm_message_t* error);
+WASM_API_EXTERN bool wprof_store_set_budget(
+  wasm_store_t*, const wasm_name_t* kind, uint64_t more, own wasm_message_t* error);
 // Wasm code of the store ends soon after so many milliseconds from now; 0: it does not any more.
 WASM_API_EXTERN bool wprof_store_set_deadline(wasm_store_t*, uint64_t milliseconds, own wasm_message_t* error);
 // Limits of each memory and table that is made from now on.
@@ -153,9 +186,7 @@ WASM_API_EXTERN own wprof_interrupt_handle_t* wprof_store_interrupt_handle(wasm_
 WASM_API_EXTERN void wprof_interrupt_handle_interrupt(const wprof_interrupt_handle_t*);
 WASM_API_EXTERN void wprof_interrupt_handle_delete(own wprof_interrupt_handle_t*);
 
-// A profile: numbers that have nothing to do with the store any more.
-typedef struct wprof_profile_t wprof_profile_t;
-// Of what an instance has executed so far.
+// Profiles. Of what an instance has executed so far.
 WASM_API_EXTERN own wprof_profile_t* wprof_instance_profile(const wasm_instance_t*, own wasm_message_t* error);
 WASM_API_EXTERN void wprof_profile_delete(own wprof_profile_t*);
 // Adds another profile of the same module and kind. False: it is of another one, and nothing is added.
@@ -177,15 +208,28 @@ enum wprof_format_enum {
 WASM_API_EXTERN bool wprof_profile_export(
   const wprof_profile_t*, wprof_format_t, own wasm_byte_vec_t* out, own wasm_message_t* error);
 
+// As `wprof export --to`, by the names of its formats: folded, flamegraph, speedscope, pprof, firefox, chrome, cpuprofile,
+// callgrind, lcov, cobertura, csv, json; and html, the page that `wprof report --html` writes. With the profile's module there are
+// source lines and inlined functions; lcov and cobertura need it, and a profile that counts everything. NULL: without a module.
+WASM_API_EXTERN bool wprof_profile_export_as(
+  const wprof_profile_t*, const wasm_module_t*, const wasm_name_t* format, own wasm_byte_vec_t* out,
+  own wasm_message_t* error);
+
 // Totals, and functions by their number in the profile, from 0.
 WASM_API_EXTERN uint64_t wprof_profile_instructions(const wprof_profile_t*);
 WASM_API_EXTERN uint64_t wprof_profile_calls(const wprof_profile_t*);
+// Sampled processor time in nanoseconds, and the number of samples; 0 without wprof_config_sample_time.
+WASM_API_EXTERN uint64_t wprof_profile_time(const wprof_profile_t*);
+WASM_API_EXTERN uint64_t wprof_profile_samples(const wprof_profile_t*);
 WASM_API_EXTERN size_t wprof_profile_functions(const wprof_profile_t*);
 WASM_API_EXTERN uint32_t wprof_profile_function_index(const wprof_profile_t*, size_t number);
 WASM_API_EXTERN void wprof_profile_function_name(
   const wprof_profile_t*, size_t number, own wasm_message_t* out);
 WASM_API_EXTERN uint64_t wprof_profile_function_calls(const wprof_profile_t*, size_t number);
 WASM_API_EXTERN uint64_t wprof_profile_function_instructions(const wprof_profile_t*, size_t number);
+// In the function itself, and with all that it calls.
+WASM_API_EXTERN uint64_t wprof_profile_function_own_time(const wprof_profile_t*, size_t number);
+WASM_API_EXTERN uint64_t wprof_profile_function_time(const wprof_profile_t*, size_t number);
 
 #undef own
 

@@ -1,6 +1,9 @@
 //! Settings of engines.
 
-use wprof::{Adaptive, Collect, Config, Engine, ProfilingConfig, Result, Strategy};
+use std::sync::Arc;
+
+use wprof::profiler::{BurstLengths, Profile};
+use wprof::{Adaptive, Collect, Config, Engine, EventModel, ProfilingConfig, Result, Strategy};
 
 use crate::error::{Message, report, wrong};
 use crate::vector::{Bytes, Owned, text};
@@ -49,6 +52,26 @@ const PROPOSALS: [(&str, Toggle); 16] = [
     ("gc", Config::wasm_gc),
 ];
 
+/// Returns the built-in kinds of events with these names.
+fn events(names: &str) -> Result<Vec<EventModel>> {
+    let kind = |name: &str| {
+        let known = || wprof::BUILT_IN_EVENTS.join(", ");
+        EventModel::built_in(name)
+            .ok_or_else(|| wrong(format_args!("no kind of events is called `{name}`: there are {}", known())))
+    };
+    names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(kind).collect()
+}
+
+/// Chooses adaptive profiles with bursts of a length.
+fn bursts(config: &mut Config, between: u32, in_burst: u32) -> Result<()> {
+    if between == 0 || in_burst == 0 {
+        return Err(wrong("bursts, and what is between them, are at least one check long"));
+    }
+    let lengths = BurstLengths::new(between, in_burst);
+    config.profiling(ProfilingConfig::Adaptive(Adaptive { lengths, ..Adaptive::default() }));
+    Ok(())
+}
+
 fn strategy(kind: u8) -> Option<Strategy> {
     [Strategy::Tiered, Strategy::Optimized, Strategy::Baseline].get(usize::from(kind)).copied()
 }
@@ -76,6 +99,30 @@ export! {
     }
     ["wprof_config_count_contexts"] fn(config: &mut Config, enable: bool) {
         config.count_contexts(enable);
+    }
+    ["wprof_config_bursts"] fn(config: &mut Config, between: u32, in_burst: u32, error: Message<'_>) -> bool {
+        report(bursts(config, between, in_burst), error).is_some()
+    }
+    ["wprof_config_count_call_targets"] fn(config: &mut Config, enable: bool) {
+        config.count_call_targets(enable);
+    }
+    ["wprof_config_time_host_calls"] fn(config: &mut Config, enable: bool) {
+        config.time_host_calls(enable);
+    }
+    ["wprof_config_count_events"] fn(config: &mut Config, kinds: &Bytes, error: Message<'_>) -> bool {
+        report(events(&text(kinds)).map(|kinds| config.count_events(kinds)), error).is_some()
+    }
+    ["wprof_config_budget"] fn(config: &mut Config, kind: &Bytes) {
+        config.budget(text(kind));
+    }
+    ["wprof_config_profile_use"] fn(config: &mut Config, profile: &Profile) {
+        config.profile_use(Arc::new(profile.clone()));
+    }
+    ["wprof_config_code_cache"] fn(config: &mut Config, folder: &Bytes) {
+        config.code_cache(text(folder));
+    }
+    ["wprof_config_coredump_on_trap"] fn(config: &mut Config, enable: bool) {
+        config.coredump_on_trap(enable);
     }
     ["wprof_config_sample_time"] fn(config: &mut Config, rate: u32) {
         config.sample_time(Some(rate));

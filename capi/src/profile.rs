@@ -1,17 +1,21 @@
-//! The additions of `wprof.h`: profiles, fuel, deadlines, limits, core dumps.
+//! The additions of `wprof.h`: profiles, fuel, events, deadlines, limits.
 
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use wprof::{AsContextMut, Error, Instance, InterruptHandle, Result};
+use wprof::{AsContextMut, Error, Instance, InterruptHandle, Module, Result};
 use wprof_profiler::export::{CodeMap, Samples, write_flamegraph, write_folded, write_pprof};
-use wprof_profiler::{FunctionProfile, Profile};
+use wprof_profiler::{FunctionProfile, Profile, TimeProfile, Timed};
+use wprof_report::View;
+use wprof_report::export::{Export, Format, Options};
+use wprof_report::html::{self, HtmlPage};
 
 use crate::error::{Message, report, wrong};
+use crate::module::module;
 use crate::reference::{Reference, What};
 use crate::store::StoreRef;
-use crate::vector::{Bytes, Owned, Vector, message, text};
+use crate::vector::{Bytes, Owned, give, message, text};
 
 /// Returns the profile of an instance's execution.
 fn profile(reference: &Reference) -> Result<Box<Profile>> {
@@ -39,6 +43,56 @@ fn export(profile: &Profile, format: u8) -> Result<Vec<u8>> {
     };
     written?;
     Ok(bytes)
+}
+
+/// The formats, by their names in `wprof.h`.
+const FORMATS: [(&str, Format); 12] = [
+    ("folded", Format::Folded),
+    ("flamegraph", Format::Flamegraph),
+    ("speedscope", Format::Speedscope),
+    ("pprof", Format::Pprof),
+    ("firefox", Format::Firefox),
+    ("chrome", Format::Chrome),
+    ("cpuprofile", Format::Cpuprofile),
+    ("callgrind", Format::Callgrind),
+    ("lcov", Format::Lcov),
+    ("cobertura", Format::Cobertura),
+    ("csv", Format::Csv),
+    ("json", Format::Json),
+];
+
+/// Writes a profile as the commands do, with the source lines of its module.
+fn export_as(profile: &Profile, module: Option<&Module>, name: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if name == "html" {
+        let view = View::new(profile, module);
+        let page = HtmlPage::new(&view, html::Options::default()).map_err(wrong)?;
+        page.write(&mut bytes).map_err(wrong)?;
+        return Ok(bytes);
+    }
+    let format = FORMATS.iter().find(|(known, _)| *known == name).map(|(_, format)| *format);
+    let format = format.ok_or_else(|| {
+        let known = FORMATS.map(|(name, _)| name).join(", ");
+        wrong(format_args!("no format is called `{name}`: there are {known}, html"))
+    })?;
+    let export = Export::new(profile.clone(), module, format, Options::default()).map_err(wrong)?;
+    export.write(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Returns the time that was sampled; nothing if no timer has.
+fn sampled(profile: &Profile) -> Timed {
+    profile.time.as_ref().map(TimeProfile::total).unwrap_or_default()
+}
+
+/// Returns the time of a function by itself, and with all that it calls.
+fn time_of(profile: &Profile, number: usize) -> (Timed, Timed) {
+    let found = profile.time.as_ref().zip(numbered(profile, number));
+    found.map(|(time, function)| time.of_function(function.index)).unwrap_or_default()
+}
+
+fn event_count(store: &StoreRef, kind: &str) -> Result<u64> {
+    store.with(|context| wprof::event_count(context, kind))
 }
 
 fn set_fuel(store: &StoreRef, fuel: u64) -> Result<()> {
@@ -79,10 +133,28 @@ export! {
         out: &mut MaybeUninit<Bytes>,
         error: Message<'_>,
     ) -> bool {
-        let bytes = report(export(profile, format), error);
-        let is_there = bytes.is_some();
-        out.write(Vector::new(bytes.unwrap_or_default()));
-        is_there
+        give(report(export(profile, format), error), out)
+    }
+    ["wprof_profile_export_as"] fn(
+        profile: &Profile,
+        of: Option<&Reference>,
+        format: &Bytes,
+        out: &mut MaybeUninit<Bytes>,
+        error: Message<'_>,
+    ) -> bool {
+        give(report(export_as(profile, of.and_then(module), &text(format)), error), out)
+    }
+    ["wprof_profile_time"] fn(profile: &Profile) -> u64 {
+        sampled(profile).time_ns
+    }
+    ["wprof_profile_samples"] fn(profile: &Profile) -> u64 {
+        sampled(profile).samples
+    }
+    ["wprof_profile_function_own_time"] fn(profile: &Profile, number: usize) -> u64 {
+        time_of(profile, number).0.time_ns
+    }
+    ["wprof_profile_function_time"] fn(profile: &Profile, number: usize) -> u64 {
+        time_of(profile, number).1.time_ns
     }
     ["wprof_profile_instructions"] fn(profile: &Profile) -> u64 {
         profile.ops()
@@ -113,6 +185,18 @@ export! {
     ["wprof_store_get_fuel"] fn(store: &StoreRef, out: &mut MaybeUninit<u64>, error: Message<'_>) -> bool {
         let fuel = report(store.with(|context| context.get_fuel()), error);
         fuel.map(|fuel| out.write(fuel)).is_some()
+    }
+    ["wprof_store_event_count"] fn(
+        store: &StoreRef,
+        kind: &Bytes,
+        out: &mut MaybeUninit<u64>,
+        error: Message<'_>,
+    ) -> bool {
+        report(event_count(store, &text(kind)), error).map(|count| out.write(count)).is_some()
+    }
+    ["wprof_store_set_budget"] fn(store: &StoreRef, kind: &Bytes, more: u64, error: Message<'_>) -> bool {
+        let set = store.with(|mut context| context.set_budget(&text(kind), more));
+        report(set, error).is_some()
     }
     ["wprof_store_set_deadline"] fn(store: &StoreRef, milliseconds: u64, error: Message<'_>) -> bool {
         report(set_deadline(store, milliseconds), error).is_some()

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use wprof::Instance;
+use wprof::{Instance, WasmCoreDump};
 
 use crate::attached::Attached;
 
@@ -15,6 +15,8 @@ pub struct TrapData {
     pub code: i32,
     /// The exit code, if the program ended itself.
     pub exit: Option<i32>,
+    /// What a core dump is made of, if the trap came up in WebAssembly code.
+    pub core: Option<WasmCoreDump>,
     pub info: Mutex<Attached>,
 }
 
@@ -50,6 +52,6 @@ pub const OTHER: i32 = -1;
 
 impl TrapData {
     pub fn new(message: String, frames: Vec<Place>, code: i32, exit: Option<i32>) -> Arc<TrapData> {
-        Arc::new(TrapData { message, frames, code, exit, info: Mutex::default() })
+        Arc::new(TrapData { message, frames, code, exit, core: None, info: Mutex::default() })
     }
 }

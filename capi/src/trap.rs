@@ -1,13 +1,15 @@
 //! Traps: the reasons why programs end, with their messages and places.
 
 use std::mem::MaybeUninit;
+use std::sync::Arc;
 
-use wprof::{Error, FrameInfo, Instance, Trap};
+use wprof::{Error, FrameInfo, Instance, Result, Trap, WasmCoreDump};
 
+use crate::error::{Message, report, wrong};
 use crate::raised::{OTHER, Place, Raised, TrapData};
 use crate::reference::{Reference, What};
 use crate::store::StoreRef;
-use crate::vector::{Bytes, Owned, Vector, message, text, vector};
+use crate::vector::{Bytes, Owned, Vector, give, message, text, vector};
 
 /// The C type `wasm_frame_t`.
 #[derive(Clone)]
@@ -37,10 +39,25 @@ pub fn of_error(store: &StoreRef, error: &Error) -> Reference {
     let data = match error.downcast_ref::<Raised>() {
         // Keeps the same trap, unless its frames have become known since.
         Some(raised) if frames.is_empty() || !raised.0.frames.is_empty() => raised.0.clone(),
-        Some(raised) => TrapData::new(raised.0.message.clone(), frames, OTHER, None),
-        None => TrapData::new(error.to_string(), frames, code, error.i32_exit()),
+        Some(raised) => with_core(TrapData::new(raised.0.message.clone(), frames, OTHER, None), error),
+        None => with_core(TrapData::new(error.to_string(), frames, code, error.i32_exit()), error),
     };
     Reference::new(store, What::Trap(data))
+}
+
+/// Adds what a core dump is made of. The trap is new, so nobody else has it.
+fn with_core(mut data: Arc<TrapData>, error: &Error) -> Arc<TrapData> {
+    let core = error.downcast_ref::<WasmCoreDump>().cloned().or_else(|| WasmCoreDump::new(error));
+    Arc::get_mut(&mut data).expect("it is new").core = core;
+    data
+}
+
+/// Returns the core dump of a trap.
+fn core_dump(trap: &Reference, program: &str) -> Result<Vec<u8>> {
+    let core = data(trap).and_then(|data| data.core.as_ref());
+    let core = core.filter(|core| !core.frames().is_empty());
+    let core = core.ok_or_else(|| wrong("the trap did not come up in wasm code"))?;
+    Ok(trap.store.with(|context| core.serialize(context, program)))
 }
 
 /// Returns the error with which a host function fails when it has returned a trap.
@@ -112,6 +129,14 @@ export! {
             *out = exit;
         }
         exit.is_some()
+    }
+    ["wprof_trap_core_dump"] fn(
+        trap: &Reference,
+        program: &Bytes,
+        out: &mut MaybeUninit<Bytes>,
+        error: Message<'_>,
+    ) -> bool {
+        give(report(core_dump(trap, &text(program)), error), out)
     }
     ["wasm_frame_delete"] fn(frame: Owned<Frame>) {
         drop(frame);

@@ -75,6 +75,13 @@ pub fn text(bytes: &Bytes) -> String {
     String::from_utf8_lossy(bytes.strip_suffix(&[0]).unwrap_or(bytes)).into_owned()
 }
 
+/// Writes bytes for C to own, or none, and returns whether there are any to give.
+pub fn give(bytes: Option<Vec<u8>>, out: &mut MaybeUninit<Bytes>) -> bool {
+    let is_there = bytes.is_some();
+    out.write(Vector::new(bytes.unwrap_or_default()));
+    is_there
+}
+
 /// Moves `count` elements out of an array that C gives away.
 pub fn given<T>(count: usize, elements: *const T) -> Vec<T> {
     if elements.is_null() {

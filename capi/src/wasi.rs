@@ -87,6 +87,9 @@ export! {
     ["wprof_wasi_random_seed"] fn(wasi: &mut WasiCtxBuilder, seed: u64) {
         wasi.random_seed(seed);
     }
+    ["wprof_wasi_inherit_network"] fn(wasi: &mut WasiCtxBuilder) {
+        wasi.inherit_network();
+    }
     ["wprof_wasi_stdout"] fn(wasi: &mut WasiCtxBuilder, limit: usize) -> Box<OutputPipe> {
         let pipe = OutputPipe::with_limit(limit);
         wasi.stdout_pipe(&pipe);

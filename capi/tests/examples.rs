@@ -74,7 +74,7 @@ macro_rules! examples {
 }
 
 examples! {
-    callback finalize global hello hostref memory multi profile reflect serialize start table threads trap
+    callback finalize global hello hostref memory multi observe profile reflect serialize start table threads trap
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::module::ModuleInner;
 use crate::runtime::instances::abi::VmValue;
 use crate::runtime::instances::loaded::LoadedModule;
 use crate::runtime::instances::store_opaque::StoreOpaque;
-use crate::store::StoreInner;
+use crate::store::{StoreContextMut, StoreInner};
 use crate::{AsContext, AsContextMut, Engine, Error, ErrorKind, Instance, Result, Store};
 
 impl<T: 'static> Store<T> {
@@ -38,9 +38,7 @@ impl<T: 'static> Store<T> {
     /// # Errors
     /// Fails if this kind has no budget: see [`Config::budget`](crate::Config::budget).
     pub fn set_budget(&mut self, kind: &str, more: u64) -> Result<()> {
-        let kind = metered(self.engine(), kind)?;
-        self.as_context_mut().0.opaque.observed.events.set_budget(kind, more);
-        Ok(())
+        self.as_context_mut().set_budget(kind, more)
     }
 
     /// Returns the rest of the budget of `kind`; negative by the overdraft.
@@ -161,6 +159,18 @@ pub fn event_counts(store: impl AsContext) -> Result<Vec<(String, u64)>> {
     let store = &store.as_context().0.opaque;
     let kinds = (0..).zip(&store.engine().collection().events);
     kinds.map(|(kind, model)| Ok((model.name.clone(), store.event_count(kind)?))).collect()
+}
+
+impl<T: 'static> StoreContextMut<'_, T> {
+    /// Allows so many more events of `kind`: see [`Store::set_budget`].
+    ///
+    /// # Errors
+    /// Fails as [`Store::set_budget`] does.
+    pub fn set_budget(&mut self, kind: &str, more: u64) -> Result<()> {
+        let kind = metered(self.engine(), kind)?;
+        self.0.opaque.observed.events.set_budget(kind, more);
+        Ok(())
+    }
 }
 
 impl Instance {

@@ -1,0 +1,20 @@
+(module $observed
+  (import "" "tick" (func $tick))
+  (memory (export "memory") 1)
+  (table funcref (elem $double $square))
+  (type $unary (func (param i32) (result i32)))
+  (func $double (type $unary) (i32.shl (local.get 0) (i32.const 1)))
+  (func $square (type $unary) (i32.mul (local.get 0) (local.get 0)))
+  (func $work (export "work") (param $n i32) (result i32) (local $sum i32)
+    (loop $again
+      (local.set $sum
+        (i32.add (local.get $sum)
+          (call_indirect (type $unary) (local.get $n) (i32.and (local.get $n) (i32.const 1)))))
+      (i32.store (i32.const 64) (local.get $sum))
+      (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+    (call $tick)
+    (local.get $sum))
+  (func $fails (export "fails") (param $at i32) (result i32)
+    (i32.store (i32.const 128) (i32.const 0x636f7265))
+    (i32.load (local.get $at)))
+  (func (export "forever") (loop $again (drop (call $double (i32.const 1))) (br $again))))
