@@ -4,16 +4,21 @@
 //! its cycles: strongly connected components (Tarjan, SIAM J. Computing 1(2), 1972). Imports in tests do not count,
 //! because no other code can reach them.
 //!
-//! A name that the crate's root reexports stands for the module that defines it.
+//! A name that the crate's root reexports stands for the module that defines it. So do the modules in each folder form graphs
+//! (`layers/folders.rs`), which have no circles but those in `layers/known.tsv`.
 //!
 //! Functions of crates in which people look things up are short, too.
 
+#[path = "layers/folders.rs"]
+mod folders;
 #[path = "layers/imports.rs"]
 mod imports;
 #[path = "layers/length.rs"]
 mod length;
 #[path = "layers/names.rs"]
 mod names;
+#[path = "layers/paths.rs"]
+mod paths;
 #[path = "layers/tokens.rs"]
 mod tokens;
 
@@ -133,6 +138,46 @@ fn functions_that_decide_and_show_are_short() {
     }
 }
 
+/// The crates whose folders are looked at.
+const CRATES: [&str; 8] = ["bindgen", "capi", "cli", "instrument", "jit", "profiler", "report", "vm"];
+/// The circles in folders that are known, with reasons.
+const KNOWN: &str = include_str!("layers/known.tsv");
+
+/// Returns each circle of a table: crate, folder, and the modules in it.
+fn known_circles() -> BTreeSet<String> {
+    let rows = KNOWN.lines().filter(|row| !row.is_empty() && !row.starts_with('#'));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('\t').collect();
+        let [name, folder, circle, reason] = cells[..] else { panic!("known.tsv: four cells, not `{row}`") };
+        assert!(!reason.is_empty(), "known.tsv: no reason in `{row}`");
+        format!("{name} {folder}: {circle}")
+    })
+    .collect()
+}
+
+#[test]
+fn modules_in_folders_form_only_circles_that_are_known() {
+    let (known, mut found, mut new) = (known_circles(), BTreeSet::new(), Vec::new());
+    for name in CRATES {
+        // The root has tests of its own.
+        for (folder, graph) in
+            folders::graphs(&sources(name)).into_iter().filter(|(folder, _)| !folder.is_empty())
+        {
+            for circle in circles(&graph) {
+                let modules: Vec<&str> = circle.iter().map(String::as_str).collect();
+                let row = format!("{name} {}: {}", folder.join("::"), modules.join(" "));
+                if !known.contains(&row) {
+                    new.push(format!("{row}\n{}", show(&graph, &circle)));
+                }
+                found.insert(row);
+            }
+        }
+    }
+    assert!(new.is_empty(), "these circles are new, or have other modules:\n{}", new.join("\n"));
+    let gone: Vec<&String> = known.difference(&found).collect();
+    assert!(gone.is_empty(), "known.tsv has circles that are gone: {gone:?}");
+}
+
 /// Asserts that the modules of a crate form no cycles.
 #[track_caller]
 fn assert_no_circles(name: &str) {
@@ -162,10 +207,7 @@ fn graph(name: &str) -> Graph {
         read(files.iter().find(|file| file.exists()).expect("each module has a file"))
     });
     let mut graph: Graph = root.modules().map(|module| (module.to_string(), BTreeSet::new())).collect();
-    for (place, tokens) in without_test_files(files(&source).iter().map(|file| {
-        let place = modules(file.strip_prefix(&source).expect("it is inside"));
-        (place, tokens(&read(file)))
-    })) {
+    for (place, tokens) in sources(name) {
         let Some(top) = place.first().filter(|top| graph.contains_key(*top)).cloned() else { continue };
         for name in imports(&tokens, &place) {
             let module = root.module_of(&name).unwrap_or_else(|| {
@@ -177,6 +219,16 @@ fn graph(name: &str) -> Graph {
         }
     }
     graph
+}
+
+/// Returns the files of a crate that are not for tests only.
+fn sources(name: &str) -> Vec<File> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
+    let read = |file: &PathBuf| {
+        let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        (modules(file.strip_prefix(&source).expect("it is inside")), tokens(&text))
+    };
+    without_test_files(files(&source).iter().map(read))
 }
 
 /// Returns the module of a file, as a path from the root.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::limits::{ResourceLimiter, ResourceLimiterAsync};
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::linear_memory::growth::{Grows, Growth};
-use crate::runtime::linear_memory::private_memory::WASM_PAGE;
+use crate::runtime::linear_memory::pages::WASM_PAGE;
 use crate::runtime::linear_memory::shared_data::SharedData;
 use crate::runtime::linear_memory::store_memory::StoreMemory;
 use crate::store::{Limiter, StoreInner};

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use crate::limiter;
 use crate::runtime::instances::stored::Stored;
 use crate::runtime::linear_memory::growth;
-use crate::runtime::linear_memory::private_memory::WASM_PAGE;
+use crate::runtime::linear_memory::pages::WASM_PAGE;
 use crate::shared_memory::{MemoryAccessError, SharedMemory};
 use crate::store::{StoreContext, StoreContextMut, StoreInner};
 use crate::waiting::on_fiber;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::runtime::interruption::parking::Woken;
-use crate::runtime::linear_memory::private_memory::WASM_PAGE;
+use crate::runtime::linear_memory::pages::WASM_PAGE;
 use crate::runtime::linear_memory::shared_data::SharedData;
 use crate::{Engine, Error, ErrorKind, MemoryType, Result};
 

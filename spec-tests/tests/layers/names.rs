@@ -14,7 +14,8 @@ struct Exports {
 }
 
 /// The words before the name of an item.
-const ITEMS: [&str; 9] = ["struct", "enum", "trait", "fn", "const", "static", "type", "union", "macro_rules"];
+pub const ITEMS: [&str; 9] =
+    ["struct", "enum", "trait", "fn", "const", "static", "type", "union", "macro_rules"];
 
 impl Exports {
     fn new(text: &str) -> Exports {

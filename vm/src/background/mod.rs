@@ -12,7 +12,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use crate::Result;
-use crate::runtime::interruption::fork::{self, Generation};
+use crate::runtime::interruption::fork;
+use crate::runtime::interruption::generation::Generation;
 use queue::Queue;
 
 /// How long nothing urgent must have been ordered before the thread begins a long job that is not urgent.

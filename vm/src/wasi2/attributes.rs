@@ -6,12 +6,12 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use super::clocks::datetime;
-use super::directories::{folder, has, path as checked};
+use super::directories::{folder, has, path as checked, type_of};
 use super::files::File;
 use super::host::Host;
 use crate::component::Val;
 use crate::wasi::attributes::{Attributes, NewTime};
-use crate::wasi::constants::{fdflags, filetype};
+use crate::wasi::constants::fdflags;
 use crate::wasi::descriptors::What;
 use crate::wasi::fail::Outcome;
 
@@ -34,20 +34,6 @@ pub fn get_flags(host: &mut Host<'_>, (of,): (File,)) -> Outcome<Val> {
 
 pub fn get_type(host: &mut Host<'_>, (of,): (File,)) -> Outcome<Val> {
     Ok(type_of(host.table().get(&of)?.attributes()?.filetype))
-}
-
-/// Returns the `descriptor-type` of a preview 1 file type.
-pub fn type_of(number: u8) -> Val {
-    let name = match number {
-        filetype::BLOCK_DEVICE => "block-device",
-        filetype::CHARACTER_DEVICE => "character-device",
-        filetype::DIRECTORY => "directory",
-        filetype::REGULAR_FILE => "regular-file",
-        filetype::SOCKET_STREAM => "socket",
-        filetype::SYMBOLIC_LINK => "symbolic-link",
-        _ => "unknown",
-    };
-    Val::Enum(name.to_owned())
 }
 
 pub fn stat(host: &mut Host<'_>, (of,): (File,)) -> Outcome<Val> {

@@ -7,17 +7,30 @@ use cap_std::fs::Dir;
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 
-use super::attributes::type_of;
 use super::files::File;
 use super::host::{Host, table};
 use crate::component::{Resource, Val};
 use crate::wasi::budget::Charge;
-use crate::wasi::constants::fdflags;
+use crate::wasi::constants::{fdflags, filetype};
 use crate::wasi::descriptors::{Descriptor, What};
 use crate::wasi::fail::Outcome;
 use crate::wasi::folder::{Entry, Folder};
 use crate::wasi::guest::MAX_PATH;
 use crate::wasi::opening::How;
+
+/// Returns the `descriptor-type` of a preview 1 file type.
+pub fn type_of(number: u8) -> Val {
+    let name = match number {
+        filetype::BLOCK_DEVICE => "block-device",
+        filetype::CHARACTER_DEVICE => "character-device",
+        filetype::DIRECTORY => "directory",
+        filetype::REGULAR_FILE => "regular-file",
+        filetype::SOCKET_STREAM => "socket",
+        filetype::SYMBOLIC_LINK => "symbolic-link",
+        _ => "unknown",
+    };
+    Val::Enum(name.to_owned())
+}
 
 /// `directory-entry-stream`: the rest of a folder's listing.
 pub struct EntryStream {

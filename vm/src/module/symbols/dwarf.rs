@@ -13,12 +13,8 @@ use hashbrown::HashMap;
 use wprof_jit::module::ModuleInfo;
 
 use super::guard::{Budget, Refused, has_long_name};
+use super::sections::{Dwarf, Entry, Reader, Unit};
 use super::{FrameSymbol, Rows, SourceRow};
-
-pub(super) type Reader = EndianArcSlice<LittleEndian>;
-pub(super) type Dwarf = gimli::Dwarf<Reader>;
-pub(super) type Unit = gimli::Unit<Reader>;
-pub(super) type Entry = gimli::DebuggingInformationEntry<Reader>;
 
 type Result<T> = std::result::Result<T, Refused>;
 

@@ -13,7 +13,7 @@ use std::cell::Cell;
 
 use gimli::{AttributeValue, Reader as _, ReaderOffset as _};
 
-use super::dwarf::{Dwarf, Entry, Reader, Unit};
+use super::sections::{Dwarf, Entry, Reader, Unit};
 
 /// Budget per byte of the sections. A byte read counts one, except as stated below. Unshared line tables alone
 /// use half of the budget.

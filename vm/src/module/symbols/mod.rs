@@ -4,6 +4,7 @@ mod data_url;
 mod debug_files;
 mod dwarf;
 mod guard;
+mod sections;
 mod source_map;
 
 use std::sync::{Arc, Mutex};

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use wprof_profiler::{BurstEvent, BurstWriter, ExtendedPaths, TraceFileError, TraceHead};
 
-use super::store_bursts::StoreBursts;
 use crate::runtime::counts::recording::TraceSummary;
 use crate::runtime::instances::instance::InstanceData;
 use crate::runtime::instances::items::Items;
@@ -56,8 +55,8 @@ impl BurstLog {
         Ok(BurstLog { module, writer, failed: None })
     }
 
-    /// Records an event in an instance of `module`.
-    fn push_of(&mut self, module: &Arc<dyn LoadedModule>, event: BurstEvent) {
+    /// Records an event of an instance of `module`, if it is the recorded one.
+    pub fn push_of(&mut self, module: &Arc<dyn LoadedModule>, event: BurstEvent) {
         if loaded::same(&self.module, module) {
             self.push(event);
         }
@@ -99,17 +98,6 @@ impl InstanceData {
             BurstEvent::Enter { func } => extended.enter(func),
             BurstEvent::Path { func, id } => extended.end((func, id), leaves),
             BurstEvent::Begin { .. } | BurstEvent::BeginByTime { .. } | BurstEvent::Access { .. } => {}
-        }
-    }
-}
-
-impl StoreBursts {
-    /// Records an event of an instance of `module`, if a burst is running and is recorded.
-    pub fn record(&mut self, module: &Arc<dyn LoadedModule>, event: BurstEvent) {
-        if self.are_counting()
-            && let Some(log) = self.log()
-        {
-            log.push_of(module, event);
         }
     }
 }

@@ -297,6 +297,15 @@ impl StoreBursts {
         self.log.get_mut().as_mut()
     }
 
+    /// Records an event of an instance of `module`, if a burst is running and is recorded.
+    pub fn record(&mut self, module: &Arc<dyn LoadedModule>, event: BurstEvent) {
+        if self.are_counting()
+            && let Some(log) = self.log()
+        {
+            log.push_of(module, event);
+        }
+    }
+
     /// Returns whether a burst is running.
     #[inline]
     pub fn are_counting(&self) -> bool {

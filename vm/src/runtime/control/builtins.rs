@@ -20,7 +20,7 @@ use crate::runtime::linear_memory::atomics;
 use crate::runtime::linear_memory::bulk::{self, InitError};
 use crate::runtime::linear_memory::growth;
 use crate::runtime::samples::FOR_ENGINE;
-use crate::runtime::values::arrays;
+use crate::runtime::values::{arrays, element_arrays};
 use crate::{Error, Result, Trap, arch};
 
 /// Returns the store and the index of the calling instance.
@@ -105,7 +105,7 @@ bulk_operations! {
     array_fill(array: u64, start: u32, low: u64, high: u64, n: u32) = arrays::fill;
     array_copy(to: u64, dst: u32, from: u64, src: u32, n: u32) = arrays::copy;
     array_init_data(to: u64, segment: u32, dst: u32, src: u32, n: u32) = arrays::init_data;
-    array_init_elem(to: u64, segment: u32, dst: u32, src: u32, n: u32) = arrays::init_elem;
+    array_init_elem(to: u64, segment: u32, dst: u32, src: u32, n: u32) = element_arrays::init_elem;
 }
 
 /// Defines builtins that return a new object, or 0.
@@ -133,7 +133,7 @@ macro_rules! allocations {
 allocations! {
     allocate(id: u32, length: u32) = |store, _, id, length| store.allocate(id, length);
     array_new_data(id: u32, segment: u32, src: u32, n: u32) = arrays::new_data;
-    array_new_elem(id: u32, segment: u32, src: u32, n: u32) = arrays::new_elem;
+    array_new_elem(id: u32, segment: u32, src: u32, n: u32) = element_arrays::new_elem;
 }
 
 /// `Builtin::MemoryGrow`.

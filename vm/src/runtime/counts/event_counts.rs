@@ -24,8 +24,9 @@ use crate::runtime::instances::engine_core::EngineCore;
 use crate::runtime::instances::observation::Observed;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::instances::store_ptr::StorePtr;
-use crate::runtime::stacks::activation::{RawFrame, TrapRecord};
+use crate::runtime::stacks::activation::TrapRecord;
 use crate::runtime::stacks::frames::{self, Frame};
+use crate::runtime::stacks::raw_frame::RawFrame;
 use crate::runtime::stacks::walk;
 use crate::{Error, OutOfBudget, Result, Trap};
 

@@ -18,7 +18,7 @@ use wprof_profiler::{
 };
 
 use crate::runtime::instances::loaded::LoadedModule;
-use crate::runtime::interruption::fork::Generation;
+use crate::runtime::interruption::generation::Generation;
 use crate::{Error, ErrorKind, Result};
 
 /// Maximum number of chunks that wait for the writer.

@@ -13,9 +13,10 @@ use crate::ProfilingConfig;
 use crate::runtime::instances::items::Items;
 use crate::runtime::instances::loaded;
 use crate::runtime::instances::store_opaque::StoreOpaque;
-use crate::runtime::stacks::activation::{RawFrame, TrapRecord};
+use crate::runtime::stacks::activation::TrapRecord;
 use crate::runtime::stacks::frames::{self, Frame};
 use crate::runtime::stacks::many_frames::ManyFrames;
+use crate::runtime::stacks::raw_frame::RawFrame;
 use crate::runtime::stacks::walk;
 
 /// The position at which a frame ended.

@@ -4,7 +4,7 @@
 //! - machine code of its own ([`reservation`](crate::runtime::code::reservation)): parent and child may compile,
 //!   free and run code independently;
 //! - no thread of the library. The work of a thread for an engine or a store is done without it, or by a new
-//!   thread: the owner of a thread keeps the [`Generation`] in which it was started, and compares;
+//!   thread: the owner of a thread keeps the [`Generation`](generation::Generation) in which it was started, and compares;
 //! - no lock of the library that is held: `fork` waits until nothing is being compiled ([`quiet`]), and holds the
 //!   locks that do not belong to an engine while the process is copied.
 //!
@@ -14,46 +14,15 @@
 //! compile wasm. As with any library, its locks stay held in the child.
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::{thread_wakeup, timer_thread};
+use super::{generation, thread_wakeup, timer_thread};
 use crate::runtime::code::reservation::ForkCopies;
 use crate::runtime::code::{arena, registry};
 use crate::types::defined;
 
-/// Number of `fork`s between the first process that used the library and this one.
-static FORKS: AtomicU32 = AtomicU32::new(0);
-
 /// Read-locked while something is compiled, which takes locks of an engine and claims functions.
 static COMPILING: RwLock<()> = RwLock::new(());
-
-/// A process in a line of parents and children.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Generation(u32);
-
-impl Generation {
-    /// Returns the generation of this process.
-    pub fn current() -> Generation {
-        Generation(FORKS.load(Ordering::Relaxed))
-    }
-
-    /// Returns the number.
-    pub fn number(self) -> u32 {
-        self.0
-    }
-
-    /// Returns whether it is the generation of this process, so that its threads exist.
-    pub fn is_current(self) -> bool {
-        self == Generation::current()
-    }
-}
-
-impl Default for Generation {
-    fn default() -> Generation {
-        Generation::current()
-    }
-}
 
 /// Keeps `fork` waiting until the result is dropped. It must not be nested, because a waiting `fork` blocks
 /// further readers.
@@ -114,7 +83,7 @@ unsafe extern "C" fn in_parent() {
 }
 
 unsafe extern "C" fn in_child() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
+    generation::begin();
     thread_wakeup::forget_thread_id();
     // SAFETY: as in `in_parent`: this is the thread that has run `prepare`, and the only thread.
     if let Some(Held { copies, .. }) = unsafe { (*HELD.0.get()).take() } {

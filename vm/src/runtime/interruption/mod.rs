@@ -5,6 +5,7 @@ pub mod deadline;
 pub mod epochs;
 pub mod forced_check;
 pub mod fork;
+pub mod generation;
 pub mod interrupt_page;
 pub mod parking;
 pub mod rlimits;

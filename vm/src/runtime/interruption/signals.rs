@@ -45,8 +45,9 @@ use crate::runtime::control::resume;
 use crate::runtime::counts::metrics::Sums;
 use crate::runtime::entries;
 use crate::runtime::linear_memory::demand::Faulted;
-use crate::runtime::stacks::activation::{self, Activation, RawFrame, TrapRecord};
+use crate::runtime::stacks::activation::{self, Activation, TrapRecord};
 use crate::runtime::stacks::many_frames::ManyFrames;
+use crate::runtime::stacks::raw_frame::RawFrame;
 use crate::runtime::stacks::walk;
 
 const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::fork::Generation;
+use super::generation::Generation;
 use super::interrupt_page::InterruptPage;
 
 /// The interval between attempts.

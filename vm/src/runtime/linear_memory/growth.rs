@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-use super::private_memory::WASM_PAGE;
+use super::pages::WASM_PAGE;
 use crate::Result;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 

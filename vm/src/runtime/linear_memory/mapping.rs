@@ -5,7 +5,7 @@ use std::ptr::{self, NonNull};
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
 
-use super::private_memory::WASM_PAGE;
+use super::pages::WASM_PAGE;
 use crate::runtime::interruption::rlimits;
 
 /// Address space that one owner has exclusively.

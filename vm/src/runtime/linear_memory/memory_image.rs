@@ -16,7 +16,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap};
 use wprof_jit::module::{ConstOp, DataSegment, ModuleInfo, SegmentMode};
 
 use super::mapping::Mapping;
-use super::private_memory::WASM_PAGE;
+use super::pages::WASM_PAGE;
 use crate::runtime::code::reservation::PAGE;
 use crate::runtime::interruption::rlimits;
 

@@ -21,6 +21,9 @@ use crate::config::cores;
 use crate::runtime::code::reservation::PAGE;
 use crate::runtime::interruption::rlimits;
 
+/// Bytes per wasm page.
+pub const WASM_PAGE: u64 = 1 << 16;
+
 /// Bytes per thread when a file is read; most of the time goes into the system's creation of pages.
 pub const PART: usize = 2 << 20;
 /// Maximum number of threads that read a file, where there are more processors.

@@ -17,15 +17,12 @@ use super::demand::{DemandList, DemandPages};
 use super::image::Image;
 use super::mapping::Mapping;
 use super::memory_image::MemoryImage;
-use super::pages::{prefer_large_pages, whole_pages};
+use super::pages::{WASM_PAGE, prefer_large_pages, whole_pages};
 use crate::runtime::code::reservation::PAGE;
 use crate::runtime::instances::abi::VmMemory;
 use crate::runtime::instances::pool::Pool;
 use crate::runtime::instances::store_ptr::StorePtr;
 use crate::{Error, ErrorKind, MemoryType, Result, StoreLimits};
-
-/// Bytes per wasm page.
-pub const WASM_PAGE: u64 = 1 << 16;
 
 /// Returns the bytes of a memory that begins with so many pages.
 ///

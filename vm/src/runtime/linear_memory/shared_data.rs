@@ -16,7 +16,8 @@ use std::sync::{Mutex, PoisonError};
 use wprof_jit::compile::MemoryStyle;
 
 use super::mapping::Mapping;
-use super::private_memory::{WASM_PAGE, minimum_within};
+use super::pages::WASM_PAGE;
+use super::private_memory::minimum_within;
 use crate::runtime::instances::abi::VmMemory;
 use crate::runtime::interruption::parking::Parking;
 use crate::{Error, ErrorKind, MemoryType, Result, StoreLimits};

@@ -5,7 +5,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::image::Image;
-use super::private_memory::{LinearMemory, WASM_PAGE};
+use super::pages::WASM_PAGE;
+use super::private_memory::LinearMemory;
 use super::shared_data::SharedData;
 use crate::MemoryType;
 use crate::runtime::instances::abi::VmMemory;

@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::runtime::code::reservation::PAGE;
-use crate::runtime::interruption::fork::Generation;
+use crate::runtime::interruption::generation::Generation;
 
 /// Number of ranges that one scan reports.
 const MOST_RANGES: usize = 16;

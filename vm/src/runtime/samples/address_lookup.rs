@@ -5,34 +5,11 @@
 
 use std::sync::Arc;
 
+use super::place::Place;
 use super::record::Tag;
 use super::stacks::TimedStacks;
 use crate::arch::{self, FrameState};
 use crate::runtime::code::registry::{self, CodeObject};
-
-/// The place of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Place {
-    /// An instruction of wasm code.
-    Wasm {
-        /// The number of the module in [`TimedStacks::modules`].
-        module: u32,
-        /// The instance in which the host has entered wasm.
-        entered: u32,
-        /// The byte offset of the instruction in the module.
-        offset: u32,
-        /// Whether the function was inlined into its caller's code.
-        is_inlined: bool,
-    },
-    /// A host function, by its number in the store.
-    Host(u32),
-    /// The engine.
-    Engine,
-    /// The garbage collector.
-    Collector,
-    /// Callers that are unknown, between those around them or outermost.
-    Unknown,
-}
 
 /// Adds a sample in the form in which the handler has written it.
 pub fn add(stacks: &mut TimedStacks, sample: &[u64]) {

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 
 use super::ring::Ring;
-use crate::runtime::interruption::fork::{self, Generation};
+use crate::runtime::interruption::fork;
+use crate::runtime::interruption::generation::Generation;
 
 static RINGS: Mutex<Vec<Weak<Ring>>> = Mutex::new(Vec::new());
 

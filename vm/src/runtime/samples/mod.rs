@@ -21,6 +21,7 @@ mod address_lookup;
 mod callers;
 mod drain;
 mod handler;
+mod place;
 mod record;
 mod ring;
 mod stacks;
@@ -28,7 +29,7 @@ mod timer;
 
 use std::sync::Arc;
 
-pub use address_lookup::Place;
+pub use place::Place;
 pub use ring::Ring;
 pub use stacks::{TimedNode, TimedStacks};
 
@@ -54,7 +55,7 @@ fn start(rate: u32) -> Option<Arc<Ring>> {
 
 /// Ensures that this thread is sampled for a ring.
 pub fn ensure(ring: &Ring) {
-    timer::ensure(ring.rate());
+    timer::ensure(ring.rate(), handler::signal);
 }
 
 /// The samples of a store, and what tells them where wasm code waits.
@@ -79,7 +80,7 @@ impl StoreSamples {
     /// Prepares this thread for wasm code, whose entry is already counted as the `depth`th.
     pub fn enter(&mut self, depth: usize) {
         if let Some(ring) = &self.ring {
-            timer::ensure(ring.rate());
+            timer::ensure(ring.rate(), handler::signal);
             if depth == 1 {
                 ring.drain_if_due();
             }

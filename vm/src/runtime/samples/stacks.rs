@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use super::address_lookup::Place;
+use super::place::Place;
 use crate::runtime::instances::loaded::{self, LoadedModule};
 
 /// Maximum number of nodes in a tree.

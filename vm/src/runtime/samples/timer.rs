@@ -15,10 +15,10 @@ use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use libc::{clockid_t, itimerspec, timer_t, timespec};
+use libc::{c_int, clockid_t, itimerspec, timer_t, timespec};
 
-use super::{drain, handler};
-use crate::runtime::interruption::fork::Generation;
+use super::drain;
+use crate::runtime::interruption::generation::Generation;
 use crate::runtime::interruption::thread_wakeup;
 use crate::runtime::stacks::alt_stack;
 
@@ -68,10 +68,13 @@ impl Drop for Owned {
     }
 }
 
+/// Returns the signal that timers send, once its handler is installed; `None` if there is none.
+pub type Signal = fn() -> Option<c_int>;
+
 /// Ensures that this thread is sampled `rate` times a second. Without a timer from the system it is not sampled.
-pub fn ensure(rate: u32) {
+pub fn ensure(rate: u32, signal: Signal) {
     if RATE.get() != rate || is_of_parent() {
-        start(rate);
+        start(rate, signal);
     }
 }
 
@@ -85,10 +88,10 @@ thread_local! {
 }
 
 #[cold]
-fn start(rate: u32) {
+fn start(rate: u32, signal: Signal) {
     if is_of_parent() || IDS.get().is_none() {
-        let Some(of_cpu) = create(libc::CLOCK_THREAD_CPUTIME_ID) else { return };
-        let ids = Timers { of_cpu, early: create(libc::CLOCK_MONOTONIC) };
+        let Some(of_cpu) = create(libc::CLOCK_THREAD_CPUTIME_ID, signal) else { return };
+        let ids = Timers { of_cpu, early: create(libc::CLOCK_MONOTONIC, signal) };
         // Existing timers belong to a parent process.
         let _ = OWNED.try_with(|owned| owned.set(Some(Owned(ids, Generation::current()))));
         IDS.set(Some(ids));
@@ -106,8 +109,8 @@ fn period_ns(rate: u32) -> u64 {
     1_000_000_000 / u64::from(rate.max(1))
 }
 
-fn create(clock: clockid_t) -> Option<timer_t> {
-    let signal = handler::signal()?;
+fn create(clock: clockid_t, signal: Signal) -> Option<timer_t> {
+    let signal = signal()?;
     let mut id = MaybeUninit::uninit();
     // SAFETY: all zeros is a valid value; the timer id is valid if the call succeeds.
     unsafe {
@@ -188,11 +191,12 @@ pub fn note_busy() {
 
 #[cfg(test)]
 mod tests {
+    use super::super::handler;
     use super::*;
 
     #[test]
     fn a_timer_that_finds_nothing_stops_and_starts_again() {
-        ensure(1000);
+        ensure(1000, handler::signal);
         assert_eq!(RATE.get(), 1000);
         let spin = |until: &dyn Fn() -> bool| {
             let began = std::time::Instant::now();
@@ -202,7 +206,7 @@ mod tests {
         };
         spin(&|| RATE.get() == 0);
         assert_eq!(RATE.get(), 0, "it finds no wasm code here");
-        ensure(1000);
+        ensure(1000, handler::signal);
         assert_eq!((RATE.get(), IDLE.get() < MOST_IDLE), (1000, true));
     }
 }

@@ -10,7 +10,7 @@ use std::ptr;
 use wprof_jit::abi::TrapCode;
 
 use super::many_frames::ManyFrames;
-use crate::runtime::counts::metrics::Sums;
+use super::raw_frame::RawFrame;
 use crate::runtime::instances::abi::{VmActivation, VmContext, VmStoreContext};
 use crate::runtime::interruption::interrupt_page::InterruptPage;
 
@@ -27,22 +27,6 @@ pub struct TrapRecord {
     pub is_thrown_again: bool,
     /// The time-stamp counter at the trap.
     pub cycles: u64,
-}
-
-/// A frame of wasm code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RawFrame {
-    /// The frame's position.
-    pub pc: usize,
-    /// The vmctx of its instance; null if the frame does not keep it, as in plain code.
-    pub vmctx: *const VmContext,
-    /// The value of its path register, if it holds one; meaningless where the value is known statically.
-    pub path: Option<u64>,
-    /// Its sums of metrics.
-    pub sums: Sums,
-    /// The address of its call record, if it has one and anything is measured or counted there; valid if any sum is
-    /// nonzero, or the frame has passed its entry.
-    pub record: Option<u64>,
 }
 
 /// An entry into wasm code.

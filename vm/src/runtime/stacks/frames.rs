@@ -6,7 +6,8 @@ use std::sync::Arc;
 use wprof_jit::abi::TrapCode;
 use wprof_jit::compile::Origin;
 
-use super::activation::{RawFrame, TrapRecord};
+use super::activation::TrapRecord;
+use super::raw_frame::RawFrame;
 use super::walk;
 use crate::runtime::code::registry::{self, CodeObject};
 use crate::runtime::instances::loaded::LoadedModule;

@@ -4,7 +4,7 @@
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
-use super::activation::RawFrame;
+use super::raw_frame::RawFrame;
 
 /// Up to so many distinct frames are compared one by one, which is faster than to hash them.
 const FEW: usize = 16;

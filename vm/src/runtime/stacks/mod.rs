@@ -6,5 +6,6 @@ pub mod fiber;
 pub mod frames;
 pub mod guarded_stack;
 pub mod many_frames;
+pub mod raw_frame;
 pub mod stack;
 pub mod walk;

@@ -7,8 +7,9 @@
 use std::ops::{ControlFlow, Range};
 use std::ptr;
 
-use super::activation::{self, Activation, RawFrame};
+use super::activation::{self, Activation};
 use super::many_frames::ManyFrames;
+use super::raw_frame::RawFrame;
 use crate::arch;
 use crate::runtime::code::registry::{self, CodeObject};
 use crate::runtime::counts::metrics::Sums;

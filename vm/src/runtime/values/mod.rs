@@ -4,6 +4,7 @@ pub mod arrays;
 pub mod budget;
 pub mod collected;
 pub mod const_eval;
+pub mod element_arrays;
 pub mod elements;
 pub mod exceptions;
 pub mod externs;
