@@ -8,6 +8,7 @@
 
 mod columns;
 mod contexts;
+mod ended;
 mod paths;
 mod skipped;
 mod time;
@@ -125,7 +126,7 @@ fn of_instance(
         return Err(not_profiled());
     }
     let kind = rate.map_or(FigureKind::Exact, |rate| FigureKind::Sampled { rate });
-    let (versions, exits) = match kind {
+    let (versions, mut exits) = match kind {
         FigureKind::Exact => (module.inner().plans(), exits_by_func(store, index)),
         _ => {
             let versions = module.inner().burst_plans();
@@ -135,13 +136,15 @@ fn of_instance(
     };
     let in_contexts = contexts::paths_in_contexts(store, index, &versions, &exits);
     let mut columns = Columns::new(store);
-    let functions = versions
-        .iter()
-        .map(|(func, version)| {
-            function(instance, (*func, version), (exits.get(func), &in_contexts), (kind, &mut columns))
-        })
-        .filter_map(Result::transpose)
-        .collect::<Result<Vec<_>>>()?;
+    let mut functions = Vec::with_capacity(versions.len());
+    for (func, version) in &versions {
+        let stopped = (exits.get(func), &in_contexts);
+        functions.extend(function(instance, (*func, version), stopped, (kind, &mut columns))?);
+    }
+    if kind != FigureKind::Exact {
+        let stopped = (&versions[..], &mut exits, &in_contexts);
+        ended::add(store, index, stopped, &mut functions, (kind, &mut columns))?;
+    }
     let call_targets =
         versions.iter().flat_map(|(_, version)| store.items.call_targets(index, version, kind)).collect();
     let counters = versions.iter().map(|(_, version)| placed(version)).sum();
