@@ -74,7 +74,7 @@ pub struct Profile {
     pub contexts: Option<ContextTree>,
     /// Number of bursts behind the sampled figures, if there are any: their number of independent samples.
     pub bursts: Option<u64>,
-    /// Bursts that were skipped, if any were: what they would have counted is in no other figure.
+    /// What bursts could not count, if there is anything: it is in no other figure.
     pub skipped: Option<SkippedBursts>,
     /// The expected agreement of the functions' instructions, if sampled, with the complete profile.
     pub accuracy: Option<Accuracy>,

@@ -9,15 +9,15 @@
 //! squares of the paths' instructions, and n bursts; less the share of the run that is in the sample.
 //! If a sample is most of the run, an interval is no wider than the rest: the part that was seen is known. The share of
 //! the run is one of checks, so up to twice as many instructions may have been left out.
-//! The counts that skipped bursts would have made ([`SkippedBursts`](super::SkippedBursts)) are a stratum of their own: the
-//! share of a function is that in the sample, weighted by the part of the run that bursts saw, and the estimate for the rest. How
-//! the rest divides is known from few places only, and how many instructions it had from graphs, so the interval takes
-//! none of it for certain: whoever it belongs to, and if it was up to twice as much. It may also be more by chance, as the
-//! places are a sample: their number is at most the upper end of the interval of a Poisson variable. And it is no less than
-//! if skipped bursts had as many instructions as others.
+//! What bursts could not count ([`SkippedBursts`](super::SkippedBursts)) is a stratum of its own: the share of a function is
+//! that in the sample, weighted by the part of the run that bursts saw, and the estimate for the rest. How the rest divides is
+//! known from few places only or from time, and so is how many instructions it had, so the interval takes none of it for certain:
+//! whoever it belongs to, and if it was up to twice as much. It may also be more by chance, as the places of skipped bursts are a
+//! sample: their number is at most the upper end of the interval of a Poisson variable. And it is no less than if skipped bursts
+//! had as many instructions as others.
 //! Source: Kish, *Survey Sampling*, 1965, sections 5.4 (clusters) and 6.4 (ratios); for shares near 0 and 1 the
 //! interval of Agresti & Coull, *The American Statistician* 52(2), 1998, which adds draws of either kind.
-//! Oracle: exact profiles of programs that are hard to sample, in `vm/tests/profiles/unbiased.rs`.
+//! Oracle: exact profiles of programs that are hard to sample, in `vm/tests/profiles/unbiased.rs` and `unbiased_default.rs`.
 
 use std::collections::HashMap;
 
@@ -129,8 +129,10 @@ impl Shares {
         let is_sampled = profile.functions.iter().any(|function| is_drawn(function.kind));
         // If nothing was left out of the sample, nothing is left to chance.
         let is_part = profile.sampled().is_none_or(|rate| rate.counted < rate.of);
-        let skips = profile.skipped_bursts() > 0;
-        let bursts = (skips || is_sampled && is_part).then(|| profile.effective_bursts());
+        // Of a run without bursts nothing is known.
+        let saw_nothing = profile.bursts == Some(0) && profile.functions.is_empty();
+        let is_uncertain = profile.skipped.is_some() || saw_nothing || is_sampled && is_part;
+        let bursts = is_uncertain.then(|| profile.effective_bursts());
         let of = |function: &FunctionProfile| (function.index, Part::new(function));
         let functions: HashMap<u32, Part> = profile.functions.iter().map(of).collect();
         let all = functions.values().copied().fold(Part::default(), Part::plus);
@@ -183,10 +185,12 @@ impl Shares {
 
     /// Returns the largest part of the run that skipped bursts may have missed.
     fn most_skipped(&self) -> f64 {
-        if self.unseen == 0.0 || self.skipped == 0.0 {
+        if self.unseen == 0.0 {
             return 0.0;
         }
-        let by_graphs = self.unseen * most_places(self.skipped) / self.skipped;
+        // What bursts came to is no sample of places.
+        let places = if self.skipped > 0.0 { most_places(self.skipped) / self.skipped } else { 1.0 };
+        let by_graphs = self.unseen * places;
         // Skipped bursts are tried again soon, so each stands for fewer checks than one that began.
         let by_bursts = self.all.ops * self.skipped / self.begun.max(1.0);
         let most = MOST_UNSEEN * by_graphs.max(by_bursts);

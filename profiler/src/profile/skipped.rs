@@ -1,8 +1,9 @@
-//! Bursts that were due where nothing could count, and what they would have counted.
+//! Bursts that were due where nothing could count, or came to functions where nothing could, and what they would have counted.
 //!
-//! Input: where bursts were due that were skipped, as there was no code for bursts yet. Output: an estimate of what they
-//! would have counted in each function. All checks are equally likely to be where a burst is due, so those are a sample
-//! of the checks that no burst sees: what is done from one check to the next is estimated from the function's graph.
+//! Input: where bursts were due that were skipped, as there was no code for bursts yet, and what bursts called that had none. Output:
+//! an estimate of what they would have counted in each function. All checks are equally likely to be where a burst is due, so
+//! those are a sample of the checks that no burst sees: what is done from one check to the next is estimated from sampled time,
+//! or else from the function's graph.
 //! Invariant: functions ascend, each once; together they have no more skipped bursts than there were.
 //! A sample differs from the whole run by chance, and by what it could not see: by the share of that, times the distance
 //! (total variation) of its division among functions from the sample's. The second part rests on few places and on graphs,
@@ -24,17 +25,17 @@ const MOST_UNSEEN: f64 = 0.2;
 /// is uncertain by as much again, and a prediction should not be wrong by more.
 const MOST_LACKING: f64 = 0.02;
 
-/// The bursts that were skipped because there was no code for bursts where they were due, or because a policy left
-/// them out.
+/// What bursts could not count: those that were skipped, because there was no code for bursts where they were due or because
+/// a policy left them out, and functions that bursts came to and that had no code for bursts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedBursts {
     /// Number of skipped bursts, those in code of other modules of the store included.
     pub bursts: u64,
-    /// The functions in which they were due, ascending by index.
+    /// The functions in which they were due, or which had no code for bursts, ascending by index.
     pub functions: Vec<SkippedIn>,
 }
 
-/// The skipped bursts of one function.
+/// What bursts could not count of one function.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedIn {
     /// Index of the function.

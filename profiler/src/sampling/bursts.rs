@@ -279,6 +279,11 @@ impl Bursts {
         self.waits == LONGEST_WAIT
     }
 
+    /// Returns the number of checks that the running or last burst is to have.
+    pub fn planned_checks(&self) -> u64 {
+        self.planned.max(0).cast_unsigned()
+    }
+
     /// Returns the number of checks before the running burst, since the previous one ended or was lost.
     pub fn checks_between(&self) -> u64 {
         self.between

@@ -160,6 +160,38 @@ fn intervals_have_the_true_share_though_bursts_are_skipped() {
     assert!(misses.iter().all(|&misses| misses <= rounds / 20), "{misses:?} of {rounds}");
 }
 
+/// Every burst counts a caller, and none its callee, which has six times as many instructions.
+#[test]
+fn intervals_have_the_true_share_of_callees_that_bursts_cannot_count() {
+    for estimated in [36_000, 72_000, 144_000] {
+        let callee = SkippedIn { function: 1, name: None, bursts: 0, ops: estimated };
+        let profile = Profile {
+            functions: vec![function(0, 10, 1200)],
+            bursts: Some(12),
+            skipped: Some(SkippedBursts { bursts: 0, functions: vec![callee] }),
+            ..Profile::default()
+        };
+        let shares = Shares::new(&profile);
+        for (index, exact) in [(0, 1.0 / 7.0), (1, 6.0 / 7.0)] {
+            let found = shares.function(index);
+            assert!((found.low..=found.high).contains(&exact), "{estimated}, {index}: {found:?}");
+            assert!((found.low..=found.high).contains(&found.share), "{estimated}, {index}: {found:?}");
+        }
+        let expected = estimated as f64 / (12_000 + estimated) as f64;
+        assert!((shares.function(1).share - expected).abs() < 1e-9);
+        assert!(!profile.saw_enough() && profile.skipped_bursts() == 0);
+    }
+}
+
+#[test]
+fn nothing_is_known_of_a_run_without_bursts() {
+    let code = CodeStats { compiled: 3, ..CodeStats::default() };
+    let shares = Shares::new(&Profile { bursts: Some(0), code, ..Profile::default() });
+    let of_any = shares.function(1);
+    assert_eq!([of_any.low, of_any.high], [0.0, 1.0]);
+    assert_eq!(shares.unseen().map(|unseen| (unseen.functions, unseen.together)), Some((3, 1.0)));
+}
+
 /// The rule of three, with some more for an interval of Agresti and Coull.
 #[test]
 fn what_no_burst_saw_has_little_of_a_run_with_many_bursts() {

@@ -23,7 +23,8 @@ const LEAST_UNSEEN: f64 = 0.01;
 /// Number of functions that are named of those that were not sampled.
 const UNSEEN_FUNCTIONS: usize = 3;
 
-/// Says which part of the run no burst saw, if it is a part worth telling about. Times, which a timer samples, have it.
+/// Says which part of the run bursts could not count, and why, if it is a part worth telling about. Times, which a timer
+/// samples, have it.
 pub fn unseen(profile: &Profile) -> Option<String> {
     let (skipped, unseen) = (profile.skipped.as_ref()?, profile.unseen());
     if unseen < LEAST_UNSEEN {
@@ -39,13 +40,18 @@ pub fn unseen(profile: &Profile) -> Option<String> {
     };
     let named: Vec<String> = functions.iter().take(UNSEEN_FUNCTIONS).map(name).collect();
     let more = if functions.len() > UNSEEN_FUNCTIONS { " and others" } else { "" };
+    let bursts = match skipped.bursts {
+        0 => String::new(),
+        1 => "; 1 burst was skipped".to_owned(),
+        bursts => format!("; {} were skipped", count_of(bursts, "burst")),
+    };
+    // Advice about a small sample says the same.
+    let remedy = match advice(profile) {
+        Some(_) => "",
+        None => "; `wprof run --exact` counts everything",
+    };
     Some(format!(
-        "no burst saw {} of the run: {} skipped before their code was compiled, in {}{more}",
-        part,
-        match skipped.bursts {
-            1 => "1 burst was".to_owned(),
-            bursts => format!("{} were", count_of(bursts, "burst")),
-        },
+        "instructions and calls lack {part} of the run, where there was no code yet that counts: {}{more}{bursts}{remedy}",
         named.join(", "),
     ))
 }
@@ -130,11 +136,14 @@ mod tests {
         };
         let functions = vec![of(3, Some("parse"), 4, 100), of(5, None, 2, 300)];
         let skipped = Some(SkippedBursts { bursts: 7, functions });
-        let text = unseen(&Profile { skipped, ..Profile::default() }).expect("all of it is unseen");
+        let profile = Profile { skipped, bursts: Some(9), ..Profile::default() };
+        let text = unseen(&profile).expect("all of it is unseen");
         let told =
-            "no burst saw almost all of the run: 7 bursts were skipped before their code was compiled, in";
+            "instructions and calls lack almost all of the run, where there was no code yet that counts: ";
         assert!(text.starts_with(told), "{text}");
-        assert!(text.ends_with(" (75%), parse (25%)"), "{text}");
+        assert!(text.ends_with(" (75%), parse (25%); 7 bursts were skipped"), "{text}");
+        let many = unseen(&Profile { bursts: Some(999), ..profile }).expect("all of it is unseen");
+        assert!(many.ends_with(" were skipped; `wprof run --exact` counts everything"), "{many}");
         assert_eq!(unseen(&Profile::default()), None);
     }
 

@@ -137,20 +137,20 @@ impl ModuleInner {
     }
 
     /// Handles a call through the burst slot while it holds a stub, and returns the call's destination. Once
-    /// burst code is ordered, calls go to ordinary code until burst code exists.
+    /// burst code is ordered or cannot be afforded, calls go to ordinary code until it exists, or the next burst asks again.
     pub(super) fn called_in_burst(self: &Arc<Self>, func: u32, entry: usize) -> usize {
         let code = self.burst_code(func, 0);
         let is_worth = self.is_worth_bursts(func);
         let patience = self.patience(func);
         let is_put_off = self.code.update(func, |compiled| {
             let is_ordered = compiled.requested.contains(&Promotion::Burst(0));
-            let is_put_off = !is_ordered && compiled.bursts.wants_calls(patience);
+            let is_put_off = is_ordered || compiled.bursts.wants_calls(patience);
             match compiled.bursts.versions.get(&0) {
                 Some(&code) => self.slots.publish_for_bursts(func, code),
-                None if is_ordered || !is_worth || is_put_off => self.slots.publish_for_bursts(func, entry),
+                None if !is_worth || is_put_off => self.slots.publish_for_bursts(func, entry),
                 None => {}
             }
-            is_put_off && !compiled.bursts.versions.contains_key(&0)
+            is_worth && is_put_off && !compiled.bursts.versions.contains_key(&0)
         });
         if is_put_off == Some(true) {
             self.put_off().push(func);
@@ -158,7 +158,8 @@ impl ModuleInner {
         code.unwrap_or(entry)
     }
 
-    /// Makes calls in bursts ask again for code that the account could not afford.
+    /// Makes calls in bursts ask again for code that they did not get. Each burst does, so that it is known which of its calls
+    /// are not counted.
     pub(crate) fn ask_again(&self) {
         for func in std::mem::take(&mut *self.put_off()) {
             let is_missing = |compiled: &mut Compiled| {

@@ -55,7 +55,7 @@ pub struct ModuleCode {
     pub(super) versions: Mutex<Vec<CompiledVersion>>,
     /// The better versions under timing.
     pub(super) trials: Mutex<Trials>,
-    /// Functions for which calls in bursts wanted burst code that the budget did not allow.
+    /// Functions for which calls in bursts wanted burst code that does not exist yet, and go to ordinary code.
     pub(super) put_off: Mutex<Vec<u32>>,
     /// Nanoseconds that the compiler has since spent on better versions for callers.
     pub(super) better: AtomicU64,

@@ -85,8 +85,8 @@ pub fn counter_cost(store: &StoreOpaque, index: u32) -> CounterCost {
 pub fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Result<Profile> {
     let module = ModuleInner::from_loaded(&store.items.instance(index).module);
     let mut profile = of_instance(store, index, module.hash(), has_contexts)?;
-    profile.skipped = skipped::of_instance(store, index);
     profile.time = time::of_instance(store, index);
+    profile.skipped = skipped::of_instance(store, index, &profile);
     profile.timeline = timeline::of_store(store, module);
     profile.normalize();
     Ok(profile)

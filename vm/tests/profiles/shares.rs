@@ -42,9 +42,13 @@ pub fn cases(exact: &Profile, sampled: &Profile) -> Vec<Case> {
         let exact = expected.function(function.index).share;
         cases.push(Case { what, exact, sampled: found.function(function.index) });
     }
-    let [trees, others] = [exact, sampled].map(|profile| profile.contexts.as_ref().expect("counted"));
-    let seen = chains(others);
-    for (chain, record) in chains(trees) {
+    let tree = exact.contexts.as_ref().expect("counted");
+    // A run without bursts has no contexts.
+    let Some(seen) = sampled.contexts.as_ref().map(chains) else {
+        cases.retain(|case| case.exact > 0.02);
+        return cases;
+    };
+    for (chain, record) in chains(tree) {
         let exact = expected.records([record]).expect("instructions in contexts").share;
         let sampled = found.records(seen.get(&chain).copied()).expect("instructions in contexts");
         let what = chain.iter().map(|callee| format!("> {callee}")).collect();

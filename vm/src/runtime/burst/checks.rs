@@ -127,6 +127,7 @@ impl StoreOpaque {
         let records = self.observed.contexts.as_ref().map(|contexts| contexts.records());
         if bursts.note(&before, records) {
             self.items.begin_extended_paths();
+            at.module.ask_again();
         }
         let reading = self.look_for_hot_code(at);
         drop(quiet);

@@ -71,9 +71,6 @@ pub struct StoreBursts {
     log: Exclusive<Option<BurstLog>>,
 }
 
-/// Number of bursts after which calls in bursts ask again for code that the account could not afford.
-const ASK_EVERY: u64 = 32;
-
 /// The shortest interval of timer ticks.
 const SHORTEST_TICK: Duration = Duration::from_micros(10);
 
@@ -211,9 +208,16 @@ impl StoreBursts {
                         let stands_for = if self.time.is_some() { 1 } else { checks };
                         self.skipped.add(&at.module, at.func, stands_for);
                     }
-                    true if self.cost.as_mut().is_some_and(BurstCost::misses) => bursts.cut(),
-                    // The next check asks again.
-                    true => bursts.miss(),
+                    true => {
+                        let is_too_many = self.cost.as_mut().is_some_and(BurstCost::misses);
+                        let left = if is_too_many { bursts.instrumented } else { 0 };
+                        self.skipped.miss(&at.module, at.func, 1 + left.max(0).cast_unsigned());
+                        match is_too_many {
+                            true => bursts.cut(),
+                            // The next check asks again.
+                            false => bursts.miss(),
+                        }
+                    }
                     false => {}
                 }
                 code
@@ -277,6 +281,14 @@ impl StoreBursts {
         let count = if in_bursts { &mut bursts.instrumented } else { &mut bursts.checking };
         *count = count.saturating_add(1);
     }
+
+    /// Notes that code for bursts calls a function that has none, so that the call is not counted.
+    pub fn note_uncounted(&mut self, module: &Arc<dyn LoadedModule>, func: u32) {
+        if func < module.info().imported_funcs + module.info().defined_funcs() {
+            self.skipped.add_uncounted(module, func, (self.counts.begun, self.counts.planned_checks()));
+        }
+    }
+
     /// Hands over the receiver of profiles if a snapshot is due.
     pub fn take_due_snapshots(&mut self) -> Option<Box<dyn Snapshots>> {
         self.snapshots.take_if(|snapshots| snapshots.is_due())
@@ -341,11 +353,16 @@ impl StoreBursts {
         self.time.as_ref().map_or_else(|| self.up_to_now().rate(), |time| time.rate(self.counts.counts()))
     }
 
+    /// Returns how many checks bursts have counted.
+    pub fn checks_seen(&self) -> u64 {
+        self.up_to_now().rate().counted
+    }
+
     /// Returns how many checks bursts have seen for each check that a begun burst stands for or, if time begins bursts,
     /// for each burst: as many they would have seen in skipped ones.
     pub fn checks_seen_per_due(&self) -> f64 {
         let counts = &self.counts;
-        let (unseen, seen) = (counts.unseen(), self.up_to_now().rate().counted as f64);
+        let (unseen, seen) = (counts.unseen(), self.checks_seen() as f64);
         let BurstLengths { checking, instrumented, .. } = counts.lengths();
         let (due, planned) = match self.time {
             Some(_) => (counts.begun, f64::from(instrumented)),
@@ -393,12 +410,8 @@ impl StoreBursts {
         unsafe { (*self.context.as_ptr()).passed > 0 }
     }
 
-    /// Returns the hook for the end of a round, if the round ends at a check: see [`OnRound`]. Asks again for code that the
-    /// account could not afford.
+    /// Returns the hook for the end of a round, if the round ends at a check: see [`OnRound`].
     pub fn end_of_round(&self, at: &Place) -> Option<OnRound> {
-        if !at.in_bursts && self.counts.begun.is_multiple_of(ASK_EVERY) {
-            at.module.ask_again();
-        }
         let is_afforded = self.cost.as_ref().is_none_or(BurstCost::affords_reading);
         let is_end = !at.in_bursts && self.counts.begun_by_length >= self.next_round && is_afforded;
         is_end.then_some(self.on_round)

@@ -3,12 +3,14 @@
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use wprof_jit::abi;
 
 use super::host_calls;
 use super::store_control::Pending;
 use crate::runtime::burst::store_bursts::StoreBursts;
+use crate::runtime::code::registry::{self, CodeObject};
 use crate::runtime::instances::abi::{VmContext, VmHostContext};
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::runtime::interruption::fork;
@@ -34,6 +36,10 @@ pub unsafe extern "C" fn lazy_compile(
         unsafe { compile(store, callee, index) }
     }));
     store.observed.bursts.iter_mut().for_each(|bursts| bursts.end_first_call(began));
+    if let Ok(Ok(Some(address))) = compiled {
+        // SAFETY: the caller guarantees it.
+        unsafe { note_uncounted(store, callee, (index, address)) };
+    }
     store.observed.samples.came_back();
     store.observed.metrics.read_all();
     let failure = match compiled {
@@ -51,6 +57,27 @@ pub unsafe extern "C" fn lazy_compile(
         ((*context).failed_callee, (*context).failed_index) = (callee.as_ptr(), index);
     }
     store.engine().raise()
+}
+
+/// Notes that code for bursts calls a function which has no code for bursts, so that nothing of the call is counted.
+///
+/// # Safety
+/// The same as for [`lazy_compile`]; `address` is that of the function's code.
+unsafe fn note_uncounted(store: &mut StoreOpaque, callee: NonNull<c_void>, (index, address): (u32, usize)) {
+    // SAFETY: the context lives as long as the store; the stub has left the address at which its caller continues.
+    let caller = unsafe { (*store.context().as_ptr()).left_pc };
+    let Some(bursts) = store.observed.bursts.as_mut().filter(|bursts| bursts.count_for_callee()) else {
+        return;
+    };
+    let is_for_bursts = |code: Option<Arc<CodeObject>>| code.is_some_and(|object| object.code.in_bursts);
+    // SAFETY: every vmctx and host context begins with its magic number.
+    let is_host = unsafe { callee.cast::<u32>().read() == abi::host_context::MAGIC };
+    if is_host || !is_for_bursts(registry::find_return(caller)) || is_for_bursts(registry::find(address)) {
+        return;
+    }
+    // SAFETY: it is a vmctx, whose instance lives as long as its store.
+    let instance = unsafe { callee.cast::<VmContext>().as_ref().instance };
+    bursts.note_uncounted(&store.items.instance(instance as u32).module, index);
 }
 
 /// Compiles the function; `None` if the store is to stop before there is code.

@@ -90,7 +90,7 @@ pub trait LoadedModule: Any + Debug + Send + Sync {
     /// urgently.
     fn checking_code(self: Arc<Self>, func: u32, block: u32, is_stuck: bool) -> Option<usize>;
 
-    /// Lets calls in bursts request code again that the budget did not allow.
+    /// Lets calls in bursts request code again that they did not get, and be noted as not counted.
     fn ask_again(&self);
 
     /// Reports whether a frame at a loop header has code to continue in after a burst.
