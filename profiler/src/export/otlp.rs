@@ -2,15 +2,16 @@
 //!
 //! Source: `opentelemetry/proto/profiles/v1development/profiles.proto`, as of version 1.9 and commit ac2c4b5, after
 //! 1.11. Each origin, with its labels, is a resource; each of its metrics is a profile, since a profile has one sample
-//! type. Stacks, functions and texts of all profiles are in one dictionary, each once. The format loses the addresses
-//! of code. Its weights are signed: larger ones than 2^63 - 1 are clamped.
+//! type. Stacks, functions and texts of all profiles are in one dictionary, each once. A profile whose weights are those of a
+//! sample has an attribute, [`SAMPLED_SHARE`], since weights are not scaled up. The format loses the addresses of code. Its
+//! weights are signed: larger ones than 2^63 - 1 are clamped.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
 use super::protobuf::Message;
 use super::{Frame, Metric, Samples, TOOL};
-use crate::Profile;
+use crate::{Profile, Rate};
 
 /// The origin of samples: the resource of a message, and the span that they belong to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,6 +36,9 @@ impl Origin {
     }
 }
 
+/// The name of the attribute that says which share of the run was counted, from 0 to 1, if weights are those of a sample.
+const SAMPLED_SHARE: &str = "wprof.sampled_share";
+
 /// Field numbers of `ProfilesDictionary`.
 mod dictionary {
     pub(super) const MAPPINGS: u64 = 1;
@@ -52,6 +56,7 @@ mod profile {
     pub(super) const SAMPLES: u64 = 2;
     pub(super) const TIME: u64 = 3;
     pub(super) const DURATION: u64 = 4;
+    pub(super) const ATTRIBUTES: u64 = 11;
 }
 
 /// Writes the message `ProfilesData` of all metrics of some profiles.
@@ -98,6 +103,8 @@ struct File {
     frames: Table<Frame>,
     stacks: Table<Vec<u64>>,
     links: Table<([u8; 16], [u8; 8])>,
+    /// Attributes, by the bits of the sampled share.
+    shares: Table<u64>,
 }
 
 impl File {
@@ -110,7 +117,8 @@ impl File {
         dictionary.string(STRINGS, "");
         let strings = HashMap::from([(String::new(), 0)]);
         let (frames, stacks, links) = (Table::new(LOCATIONS), Table::new(STACKS), Table::new(LINKS));
-        File { message: Message::new(), dictionary, strings, frames, stacks, links }
+        let shares = Table::new(ATTRIBUTES);
+        File { message: Message::new(), dictionary, strings, frames, stacks, links, shares }
     }
 
     fn add(&mut self, origin: &Origin, samples: &Samples, profile: &Profile) {
@@ -160,7 +168,22 @@ impl File {
         let durations = of.runs.iter().filter_map(|run| run.wall_ns);
         made.fixed(profile::TIME, started.saturating_mul(1_000_000_000));
         made.number(profile::DURATION, durations.fold(0, u64::saturating_add));
+        if let Some(rate) = metric.sampled {
+            made.numbers(profile::ATTRIBUTES, [self.sampled_share(rate)]);
+        }
         made
+    }
+
+    /// Returns the number of the attribute that says which share of the run was counted.
+    fn sampled_share(&mut self, rate: Rate) -> u64 {
+        let (name, bits) = (self.string(SAMPLED_SHARE), rate.as_f64().to_bits());
+        self.shares.number(bits, &mut self.dictionary, || {
+            let [mut value, mut attribute] = [const { Message::new() }; 2];
+            // A double, which is encoded as its bits.
+            value.fixed(4, bits);
+            attribute.number(1, name).message(2, &value);
+            attribute
+        })
     }
 
     /// Returns the number of a frame, which is a function and its only location, both with the same number.

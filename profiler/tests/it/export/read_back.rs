@@ -325,6 +325,8 @@ pub struct OtlpProfile {
     pub span: Option<([u8; 16], [u8; 8])>,
     pub started_ns: u64,
     pub duration_ns: u64,
+    /// The share of the run that was counted, if the profile says so.
+    pub sampled_share: Option<f64>,
     /// Names, the leaf's first.
     pub stacks: Vec<(Vec<String>, u64)>,
 }
@@ -392,8 +394,18 @@ impl Dictionary {
             span,
             started_ns: one(&fields, 3),
             duration_ns: one(&fields, 4),
+            sampled_share: self.sampled_share(&fields),
             stacks: stacks.collect(),
         }
+    }
+
+    fn sampled_share(&self, profile: &[(u64, Field)]) -> Option<f64> {
+        let numbers = varints(all(profile, 11).next()?.bytes());
+        assert_eq!(numbers.len(), 1);
+        let attribute = self.entry(6, numbers[0]);
+        assert_eq!(self.string(one(&attribute, 1)), "wprof.sampled_share");
+        let value = message(all(&attribute, 2).next().expect("a value").bytes());
+        Some(f64::from_bits(one(&value, 4)))
     }
 }
 

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 use wprof_profiler::export::{
-    CodeMap, Samples, write_chrome, write_cpuprofile, write_firefox, write_pprof, write_speedscope,
+    CodeMap, Origin, Samples, write_chrome, write_cpuprofile, write_firefox, write_otlp, write_pprof,
+    write_speedscope,
 };
 use wprof_profiler::{FigureKind, Profile, Rate, ThreadProfile};
 
@@ -97,6 +98,13 @@ fn every_format_says_that_counts_are_a_sample() {
     write_pprof(&samples, &profile, &mut pprof).unwrap();
     let comments = ["instructions", "calls"].map(|metric| format!("{metric}: {SAMPLE}, not scaled up"));
     assert_eq!(read_back::pprof(&pprof).comments()[1..], comments);
+    let mut otlp = Vec::new();
+    write_otlp([(&Origin::default(), &samples, &profile)], &mut otlp).unwrap();
+    let found = read_back::otlp(&otlp).swap_remove(0).profiles;
+    let shares: Vec<_> = found.iter().map(|found| (found.metric.as_str(), found.sampled_share)).collect();
+    let (told, none) = (Some(1.0 / 32.0), None);
+    let metrics = ["time", "instructions", "calls", "host-calls", "fuel", "loads"];
+    assert_eq!(shares, metrics.into_iter().zip([none, told, told, none, none, none]).collect::<Vec<_>>());
     let cpuprofile = |metric: &str| {
         let metric = samples.metric(Some(metric)).unwrap();
         value(indented(|out| write_cpuprofile(&samples, metric, out)))["$wprof"]["sample"].clone()
