@@ -40,7 +40,8 @@ impl WasmCoreDump {
     /// The dump has the numbers of locals and operands of each frame. Their values are known, and not marked as missing,
     /// for the innermost frame of a program whose budget was exhausted at an instruction
     /// ([`Store::stop`](crate::Store::stop)), unless they are vectors or references. Other code keeps no record of where
-    /// its values are.
+    /// its values are, baseline code neither: there a local is one value after another, each in a register, or in a slot of the frame
+    /// that later serves others. The compiler would have to keep tables of places for each instruction that can trap.
     ///
     /// The dump leaves out frames of other stores, and pages of memories that hold only zeros. Code does not tell which
     /// instance it runs for, so a frame is attributed to the newest instance of its module.

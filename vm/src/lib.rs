@@ -45,6 +45,8 @@ mod externref;
 mod fuel;
 mod func;
 mod global;
+#[cfg(feature = "exporters")]
+mod guest_profiler;
 mod hooks;
 mod imports;
 mod instance;
@@ -92,6 +94,8 @@ pub use func::{
     ValRaw, WasmParams, WasmResults, WasmRet, WasmTy,
 };
 pub use global::Global;
+#[cfg(feature = "exporters")]
+pub use guest_profiler::GuestProfiler;
 pub use instance::{Export, Instance};
 pub use instance_pre::InstancePre;
 pub use interrupt::InterruptHandle;

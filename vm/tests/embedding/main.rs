@@ -12,6 +12,8 @@ mod engines;
 mod example;
 mod fuel;
 mod funcs;
+#[cfg(feature = "exporters")]
+mod guest_profiler;
 mod instance_pre;
 mod instances;
 mod items;
