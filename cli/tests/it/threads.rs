@@ -1,6 +1,6 @@
 //! Programs that start threads.
 
-use wprof_profiler::Profile;
+use wprof_profiler::{Profile, ThreadProfile};
 
 use super::html::{values, works};
 use super::top::Running;
@@ -299,4 +299,87 @@ fn each_thread_has_a_trace_of_its_own() {
         assert!(ran.contains("wasi_thread_start") && ran.contains("add"), "{ran}");
     }
     assert!(wprof(&["trace", "replay", &trace]).succeeded().contains("start"));
+}
+
+/// The calls of named functions in each thread but the main one, whose waiting depends on the others.
+fn calls_by_thread(profile: &str) -> Vec<Vec<u64>> {
+    let profile = Profile::read(profile).unwrap();
+    let calls = |thread: &ThreadProfile, name: &str| {
+        let index = profile.functions.iter().find(|f| f.name.as_deref() == Some(name)).unwrap().index;
+        thread.functions.iter().find(|function| function.index == index).map_or(0, |function| function.calls)
+    };
+    let names = ["wasi_thread_start", "count", "add"];
+    let of_thread = |thread: &ThreadProfile| names.map(|name| calls(thread, name)).to_vec();
+    profile.threads.iter().filter(|thread| thread.number > 0).map(of_thread).collect()
+}
+
+#[test]
+fn bursts_without_end_see_what_exact_counts_see_of_each_thread() {
+    let folder = Folder::new();
+    let module = folder.file("works.wat", working(""));
+    let (exact, sampled, bursts) =
+        (folder.path("exact.wprof"), folder.path("sampled.wprof"), folder.path("b.wbursts"));
+    let ran = |options: &[&str], to: &str| {
+        let run = [&["run", "-q"], options, &["-o", to, &module]].concat();
+        assert_eq!(command(&run).status().unwrap().code(), Some(321 % 256), "{options:?}");
+    };
+    ran(&["--collect", "edges,cct"], &exact);
+    ran(&["--profile", "adaptive", "--checks", "orig", "--burst", "1:inf", "--bursts", &bursts], &sampled);
+    assert_eq!(calls_by_thread(&sampled), [[1, 1, 1]; 3]);
+    assert_eq!(calls_by_thread(&sampled), calls_by_thread(&exact));
+    // Together and apart, in text and for other tools.
+    for profile in [&exact, &sampled] {
+        let tree =
+            wprof(&["report", profile, "--cct", "--by-thread", "--by", "calls", "--least", "0"]).succeeded();
+        assert!((1..=3).all(|number| tree.contains(&format!("<thread {number}>"))), "{tree}");
+        let folded = |more: &[&str]| {
+            let export = ["export", "--to", "folded", "--weight", "calls"];
+            wprof(&[&export, more, &[profile.as_str()]].concat()).succeeded()
+        };
+        let calls = |text: &str| -> u64 {
+            let stacks = text.lines().filter_map(|line| line.rsplit_once(' '));
+            let of_count = stacks.filter(|(stack, _)| stack.ends_with(";count"));
+            of_count.map(|(_, calls)| calls.parse::<u64>().unwrap()).sum()
+        };
+        let (together, apart) = (folded(&[]), folded(&["--by-thread"]));
+        assert_eq!((calls(&together), calls(&apart)), (3, 3), "{together}{apart}");
+        let of_threads = apart.lines().filter(|line| line.starts_with("<thread ") && line.contains(";count"));
+        assert_eq!(of_threads.count(), 3, "{apart}");
+    }
+    // Each thread has a file of its bursts beside that of the main thread.
+    for number in 1..=3 {
+        let text =
+            wprof(&["trace", "bursts", &folder.path(&format!("b.thread{number}.wbursts"))]).succeeded();
+        assert!(text.contains("enter count") && !text.contains("enter start"), "{text}");
+    }
+    let main = wprof(&["trace", "bursts", &bursts]).succeeded();
+    assert!(main.contains("enter start") && !main.contains("enter count"), "{main}");
+}
+
+/// Timers count the processor time of their own thread, and the sum of all threads is the program's.
+#[test]
+fn samples_of_threads_add_up_to_those_of_the_program() {
+    let folder = Folder::new();
+    // The thread with most work takes 200 million rounds: on any processor many samples.
+    let module = folder.file("works.wat", working("").replace("(i32.const 10000)", "(i32.const 700000)"));
+    let path = folder.path("profile.wprof");
+    for options in [&["--profile", "adaptive"][..], &["--profile", "adaptive", "--burst", "1000:10"]] {
+        let run = [&["run", "-q", "-o", &path], options, &[module.as_str()]].concat();
+        assert_eq!(command(&run).status().unwrap().code(), Some(321 % 256), "{options:?}");
+        let profile = Profile::read(&path).unwrap();
+        let samples = profile.time.as_ref().expect("sampled").total();
+        let of_threads = profile.threads.iter().filter_map(ThreadProfile::sampled);
+        let (count, time) = of_threads.fold((0, 0), |(n, ns), one| (n + one.samples, ns + one.time_ns));
+        assert_eq!((count, time), (samples.samples, samples.time_ns), "{options:?}");
+        let busiest = profile.threads.iter().find(|thread| thread.number == 3).expect("it ran");
+        assert!(busiest.sampled().is_some_and(|one| one.samples > 0), "{options:?}");
+        let report = wprof(&["report", &path]).succeeded();
+        assert!(report.contains("<main thread>") && report.contains("<thread 3>"), "{report}");
+        let folded =
+            wprof(&["export", "--to", "folded", "--by-thread", "--weight", "time", &path]).succeeded();
+        assert!(
+            folded.lines().any(|line| line.starts_with("<thread 3>;") && line.contains("count")),
+            "{folded}"
+        );
+    }
 }

@@ -90,6 +90,47 @@ fn objects_and_closures_of_moonbit() {
     }
 }
 
+/// Strings that the host keeps for programs that import `wasm:js-string`: text, constants, and profiles of what used them.
+#[test]
+fn strings_of_javascript() {
+    let program = format!("{}/tests/it/programs/strings.wat", env!("CARGO_MANIFEST_DIR"));
+    let words: Vec<String> = (1..=300)
+        .map(|n| match (n % 3, n % 5) {
+            (0, 0) => "fizzbuzz".to_owned(),
+            (0, _) => "fizz".to_owned(),
+            (_, 0) => "buzz".to_owned(),
+            _ => n.to_string(),
+        })
+        .collect();
+    let (least, greatest) = (words.iter().min().unwrap(), words.iter().max().unwrap());
+    let same = words.iter().filter(|word| word.chars().eq(word.chars().rev())).count();
+    let expected = format!(
+        "{}\nleast {least}, greatest {greatest}\npalindromes {same} \u{f6}\u{20ac}\u{1f600}\n",
+        words.join("\n")
+    );
+    let folder = Folder::new();
+    let profile = folder.path("profile.wprof");
+    for mode in MODES {
+        let output: &[&str] = if mode.contains(&"off") { &[] } else { &["-o", &profile] };
+        let ran = command(&[&["run", "-q"], mode, output, &[&program]].concat()).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success(), "{mode:?}: {said}");
+        assert_eq!(String::from_utf8_lossy(&ran.stdout), expected, "{mode:?}");
+        if mode[0] != "--exact" {
+            continue;
+        }
+        let found = json(&profile);
+        let calls = |name: &str| function(&found, name)["calls"].as_u64().unwrap();
+        let numbers =
+            words.iter().filter(|word| word.starts_with(|c: char| c.is_ascii_digit())).count() as u64;
+        assert_eq!((calls("word"), calls("reversed")), (300, 300));
+        // The count of palindromes is a number, too; and so many lines are printed, and seven pieces after them.
+        assert_eq!((calls("decimal"), calls("print")), (numbers + 1, 307));
+        let report = wprof(&["report", &profile]).succeeded();
+        assert!(report.contains("reversed") && report.contains("encode"), "{report}");
+    }
+}
+
 /// The source of Lua is not ours, so the program is not committed.
 #[test]
 fn errors_and_coroutines_of_lua() {

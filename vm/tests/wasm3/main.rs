@@ -10,3 +10,4 @@ mod host_objects;
 mod inlined_throws;
 mod js_strings;
 mod shared_memory;
+mod waits;
