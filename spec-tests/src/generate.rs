@@ -95,6 +95,14 @@ pub fn managed_case(seed: u64) -> Case {
     case_of_tree(seed, hot::managed_program(seed))
 }
 
+/// Returns the hot program of a seed with atomic instructions.
+///
+/// # Panics
+/// Panics if the generator makes a module that is not valid.
+pub fn hot_atomics_case(seed: u64) -> Case {
+    case_of_tree(seed, hot::atomic_program(seed))
+}
+
 fn case_of_tree(seed: u64, tree: hot::tree::Program) -> Case {
     let wasm = tree.encode();
     let drive = Drive::new(&wasm, seed, HOT_ROUNDS, 0)

@@ -83,6 +83,7 @@ pub enum Trap {
     CastFailure,
     ArrayOutOfBounds,
     OutOfHeap,
+    UnalignedAtomic,
 }
 
 /// The state of one export.

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::check::{Engines, Summary};
 use crate::generate::{
-    Case, atomics_case, case, deep_case, hot_case, managed_case, mixed_case, throwing_case, wasm3_case,
+    Case, atomics_case, case, deep_case, hot_atomics_case, hot_case, managed_case, mixed_case, throwing_case,
+    wasm3_case,
 };
 use crate::shrink::shrink;
 
@@ -56,6 +57,9 @@ pub const ATOMICS: Check =
 /// See [`Engines::hot_objects`].
 pub const HOT_OBJECTS: Check =
     Check { case: managed_case, check: Engines::hot_objects, stack: LARGE_STACK, settings: None };
+
+/// See [`Engines::hot_objects`]; with atomic instructions instead of objects.
+pub const HOT_ATOMICS: Check = Check { case: hot_atomics_case, ..HOT_OBJECTS };
 
 /// See [`Engines::superblocks`].
 pub const SUPERBLOCKS: Check =
@@ -131,13 +135,14 @@ fn abort(_: &Engines, case: &Case) -> Result<Summary, String> {
 }
 
 /// All checks by name, the usual one first.
-pub const CHECKS: [(&str, Check); 24] = [
+pub const CHECKS: [(&str, Check); 25] = [
     ("modules", DIFFERENTIAL),
     ("sampled", SAMPLED),
     ("hot", HOT),
     ("wasm3", WASM3),
     ("atomics", ATOMICS),
     ("hot-objects", HOT_OBJECTS),
+    ("hot-atomics", HOT_ATOMICS),
     ("superblocks", SUPERBLOCKS),
     ("oracle", ORACLE),
     ("overflow", OVERFLOW),

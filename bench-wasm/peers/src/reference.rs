@@ -191,6 +191,7 @@ fn stop(error: &Error) -> Stop {
         Some(T::CastFailure) => Trap::CastFailure,
         Some(T::ArrayOutOfBounds) => Trap::ArrayOutOfBounds,
         Some(T::AllocationTooLarge) => Trap::OutOfHeap,
+        Some(T::HeapMisaligned) => Trap::UnalignedAtomic,
         _ => return Stop::Other(format!("{error:?}")),
     })
 }

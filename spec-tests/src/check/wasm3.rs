@@ -64,7 +64,7 @@ impl Engines {
         Ok(summary)
     }
 
-    /// Checks that a hot program with objects, exceptions and typed references leaves the same state as its
+    /// Checks that a hot program with objects, exceptions and typed references, or with atomic instructions, leaves the same state as its
     /// [`lowered`](crate::generate::hot::lowered) form in the interpreter, under configurations that the seed selects
     /// and in plain Cranelift code; and that its exact counts equal those that the module makes of itself in the same
     /// run. A case without its tree is compared with plain code alone.

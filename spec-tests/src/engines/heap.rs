@@ -66,6 +66,7 @@ impl Heap {
         match *action {
             Action::Op(ref op) => self.op(op, args),
             Action::NewException(tag) => Ok(Some(self.add(Kind::Exception(tag), args.to_vec()))),
+            Action::Atomic(_) => unreachable!("it works on a memory"),
             Action::Tag => match self.object(args[0])?.kind {
                 Kind::Exception(tag) => Ok(Some(Value::I32(tag as i32))),
                 Kind::Of(_) => unreachable!("no object is under way"),

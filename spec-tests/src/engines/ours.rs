@@ -380,6 +380,7 @@ pub fn stop(error: &Error) -> Stop {
         Some(T::CastFailure) => Trap::CastFailure,
         Some(T::ArrayOutOfBounds) => Trap::ArrayOutOfBounds,
         Some(T::GcOutOfMemory) => Trap::OutOfHeap,
+        Some(T::UnalignedAtomic) => Trap::UnalignedAtomic,
         _ => return Stop::Other(error.to_string()),
     })
 }

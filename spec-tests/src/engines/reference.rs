@@ -9,6 +9,7 @@ use wasmi::{
     Memory, Module, Ref, Store, Table, TrapCode, V128, Val, ValType,
 };
 
+use super::atomics;
 use super::heap::Heap;
 use crate::drive::{Call, Drive, imported_value, is_ours};
 use crate::fuel::FUEL;
@@ -194,8 +195,17 @@ fn helper(store: &mut Store<Host>, name: &str, ty: FuncType, heap: &Arc<Mutex<He
     let action: &'static Action =
         &HELPERS.iter().find(|helper| helper.to_string() == name).expect("it is in the list").action;
     let heap = heap.clone();
-    Func::new(store, ty, move |caller: Caller<'_, Host>, args, results| {
+    Func::new(store, ty, move |mut caller: Caller<'_, Host>, args, results| {
         let args: Vec<Value> = args.iter().map(|arg| from_val(&caller, arg)).collect();
+        if let Action::Atomic(atomic) = action {
+            let name = ["memory", "memory64"][atomic.memory as usize];
+            let memory = caller.get_export(name).and_then(Extern::into_memory).expect("exported");
+            let result = atomics::act(*atomic, memory.data_mut(&mut caller), &args);
+            if let Some(value) = result.map_err(|trap| Error::host(HelperTrap(trap)))? {
+                results[0] = to_val(caller, value);
+            }
+            return Ok(());
+        }
         let result = heap.lock().expect("no panic while held").act(action, &args);
         if let Some(value) = result.map_err(|trap| Error::host(HelperTrap(trap)))? {
             results[0] = to_val(caller, value);

@@ -6,10 +6,11 @@
 //! directly and through two tables: one is constant, the other changes and grows. The most frequent target of calls
 //! through a table changes in the middle of a run. Traps come late.
 //! Results do not depend on the engine: a NaN whose bits an engine may choose is canonicalised wherever its bits are
-//! observable.
+//! observable. Atomic instructions give the same each time, because no other thread uses the memories.
 //! Oracle: `tests/hot.rs` checks that hot programs undergo every optimisation.
 
 mod arrays;
+pub mod atomics;
 mod body;
 mod expression;
 pub mod lowered;
@@ -27,6 +28,7 @@ mod write_managed;
 use wasm_encoder::ValType;
 
 use crate::rng::Rng;
+use atomics::Sharing;
 use body::Body;
 pub use module::data_bytes;
 use tree::{Exceptions, Program, Signature};
@@ -125,6 +127,8 @@ struct Shape {
     elements: [Vec<u32>; 2],
     /// Whether the program has objects, exceptions and typed references.
     is_managed: bool,
+    /// Who may use the memories, if the program has atomic instructions.
+    atomics: Option<Sharing>,
 }
 
 impl Shape {
@@ -142,16 +146,22 @@ impl Shape {
 
 /// Returns the program of a seed.
 pub fn program(seed: u64) -> Program {
-    some_program(seed ^ 0x686f_745f_7072_6f67, None)
+    some_program(seed ^ 0x686f_745f_7072_6f67, None, None)
 }
 
 /// Returns the program of a seed with objects, exceptions and typed references.
 pub fn managed_program(seed: u64) -> Program {
     let exceptions = if seed.is_multiple_of(3) { Exceptions::Legacy } else { Exceptions::Standard };
-    some_program(seed ^ 0x6d61_6e61_6765_6421, Some(exceptions))
+    some_program(seed ^ 0x6d61_6e61_6765_6421, Some(exceptions), None)
 }
 
-fn some_program(seed: u64, managed: Option<Exceptions>) -> Program {
+/// Returns the program of a seed with atomic instructions, on memories that are shared for every other seed.
+pub fn atomic_program(seed: u64) -> Program {
+    let sharing = if seed.is_multiple_of(2) { Sharing::Shared } else { Sharing::Own };
+    some_program(seed ^ 0x6174_6f6d_6963_7321, None, Some(sharing))
+}
+
+fn some_program(seed: u64, managed: Option<Exceptions>, atomics: Option<Sharing>) -> Program {
     let mut rng = Rng::new(seed);
     let roles = roles(&mut rng);
     let indirect = *rng.pick(&[[0, 1], [1, 0], [0, 2], [1, 5], [0, 7], [5, 0]].each_ref());
@@ -162,7 +172,8 @@ fn some_program(seed: u64, managed: Option<Exceptions>) -> Program {
         (0..roles.len()).filter(is_one).map(|f| f as u32).collect()
     });
     let is_managed = managed.is_some();
-    let mut shape = Shape { callees: Vec::new(), indirect, leaf_cost, null: 2 * GROUP, elements, is_managed };
+    let mut shape =
+        Shape { callees: Vec::new(), indirect, leaf_cost, null: 2 * GROUP, elements, is_managed, atomics };
     let mut functions = Vec::new();
     for index in (0..roles.len()).rev() {
         let (role, signature) = (roles[index], signatures[index]);
@@ -176,7 +187,7 @@ fn some_program(seed: u64, managed: Option<Exceptions>) -> Program {
     let [first, second]: [Vec<u32>; 2] = [group(&mut rng, 0), group(&mut rng, 1)];
     let constant = [first.clone(), second.clone()].concat();
     let table = constant.iter().map(|&f| Some(f)).chain([None]).collect();
-    Program { functions, table, constant, managed }
+    Program { functions, table, constant, managed, atomics }
 }
 
 /// Returns the roles of the functions: main first, leaves last.

@@ -4,13 +4,15 @@
 //! An operation on an object is a call of the host, which keeps the objects in a list
 //! ([`heap`](crate::engines::heap)). A function reference is an index in a table. An exception is also a host object:
 //! while it propagates, a global holds its name, and every call is followed by a test of that global and a branch to
-//! the enclosing handler or a return. So one tree yields two modules that share no implementation of these features.
+//! the enclosing handler or a return. [Atomic instructions](super::atomics) are calls of the host, too. So one tree yields two
+//! modules that share no implementation of these features.
 
 use std::fmt;
 use std::sync::LazyLock;
 
 use wasm_encoder::{HeapType, Instruction as I, RefType, ValType};
 
+use super::atomics::{Atomic, helpers};
 use super::managed::{
     ARRAY, ARRAYS, BYTES, EQ, INTS, LEAF, NODE, NODES, STRUCT, STRUCTS, Storage, TAGS, contents,
 };
@@ -31,6 +33,8 @@ pub const ALL_FUNCTIONS: u32 = 2;
 pub enum Action {
     /// Performs an instruction.
     Op(I<'static>),
+    /// Performs an atomic instruction.
+    Atomic(Atomic),
     /// Makes an exception with this tag.
     NewException(u32),
     /// Returns the tag of an exception.
@@ -88,6 +92,7 @@ pub static HELPERS: LazyLock<Vec<Helper>> = LazyLock::new(|| {
         }
     }
     all.push(Helper { action: Action::Tag, params: vec![I32], result: Some(I32) });
+    all.extend(helpers());
     all
 });
 

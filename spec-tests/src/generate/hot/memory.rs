@@ -59,6 +59,9 @@ const STORED_LANES: [LaneAccess; 4] = [
 impl Body<'_> {
     /// Returns a load that leaves a value of a type.
     pub fn load(&mut self, ty: ValType, depth: usize) -> Expr {
+        if self.shape.atomics.is_some() && matches!(ty, I32 | I64) && self.rng.chance(40) {
+            return self.atomic(ty, depth);
+        }
         if ty == V128 && self.rng.chance(15) {
             let (access, log2, lanes) = self.rng.pick(&LANES);
             let (address, memarg) = self.address(log2, depth);
@@ -134,7 +137,7 @@ impl Body<'_> {
     }
 
     /// Returns an index into a memory.
-    fn index(&mut self, ty: ValType, log2: u32, depth: usize) -> Expr {
+    pub(super) fn index(&mut self, ty: ValType, log2: u32, depth: usize) -> Expr {
         match self.rng.below(10) {
             // An array element that a loop counter indexes.
             0..=3 => {
@@ -159,7 +162,7 @@ impl Body<'_> {
         }
     }
 
-    fn masked(&mut self, value: Expr, mask: i32) -> Expr {
+    pub(super) fn masked(&mut self, value: Expr, mask: i32) -> Expr {
         match value.ty {
             I64 => Expr::op(I64, I::I64And, vec![value, Expr::i64(mask.into())]),
             _ => Expr::op(I32, I::I32And, vec![value, Expr::i32(mask)]),

@@ -6,6 +6,7 @@ use wasm_encoder::{
     MemoryType, Module, RefType, TableSection, TableType, TagKind, TagSection, TagType, TypeSection, ValType,
 };
 
+use super::atomics::Sharing;
 use super::lowered::{self, ALL_FUNCTIONS, HELPERS, lower};
 use super::managed;
 use super::tree::Program;
@@ -47,9 +48,10 @@ impl Program {
         self.write(self.managed.map_or(Form::Plain, Form::Managed))
     }
 
-    /// Encodes an equivalent module without objects, exceptions and typed references: see [`lowered`].
+    /// Encodes an equivalent module without objects, exceptions, typed references and atomic instructions: see [`lowered`].
     pub fn lowered(&self) -> Vec<u8> {
-        self.write(if self.managed.is_some() { Form::Lowered } else { Form::Plain })
+        let has_more = self.managed.is_some() || self.atomics.is_some();
+        self.write(if has_more { Form::Lowered } else { Form::Plain })
     }
 
     fn write(&self, form: Form) -> Vec<u8> {
@@ -63,7 +65,7 @@ impl Program {
         let imports = imports(form, &mut types);
         let mut module = Module::new();
         module.section(&type_section(&types, has_objects)).section(&imports).section(&self.declarations());
-        module.section(&self.tables(form)).section(&memories());
+        module.section(&self.tables(form)).section(&self.memories(form));
         if has_objects {
             module.section(&tags());
         }
@@ -76,6 +78,17 @@ impl Program {
         let mut section = FunctionSection::new();
         for function in &self.functions {
             section.function(function.signature);
+        }
+        section
+    }
+
+    /// Returns a memory with 32-bit indices and one with 64-bit indices, both growable.
+    fn memories(&self, form: Form) -> MemorySection {
+        let shared = self.atomics == Some(Sharing::Shared) && form != Form::Lowered;
+        let mut section = MemorySection::new();
+        for memory64 in [false, true] {
+            let maximum = Some(MOST_PAGES);
+            section.memory(MemoryType { minimum: 1, maximum, memory64, shared, page_size_log2: None });
         }
         section
     }
@@ -170,16 +183,6 @@ fn tags() -> TagSection {
     let mut section = TagSection::new();
     for tag in 0..managed::TAGS.len() as u32 {
         section.tag(TagType { kind: TagKind::Exception, func_type_idx: managed::tag_type(tag) });
-    }
-    section
-}
-
-/// Returns a memory with 32-bit indices and one with 64-bit indices, both growable.
-fn memories() -> MemorySection {
-    let mut section = MemorySection::new();
-    for memory64 in [false, true] {
-        let maximum = Some(MOST_PAGES);
-        section.memory(MemoryType { minimum: 1, maximum, memory64, shared: false, page_size_log2: None });
     }
     section
 }

@@ -35,6 +35,9 @@ impl Body<'_> {
         if self.shape.is_managed && self.rng.chance(35) {
             return self.managed(inner);
         }
+        if self.shape.atomics.is_some() && self.rng.chance(30) {
+            return vec![self.atomic_statement(2)];
+        }
         match self.rng.below(30) {
             0..=4 => vec![self.assign(3)],
             5..=7 => vec![self.accumulate()],
@@ -307,6 +310,9 @@ impl Body<'_> {
     fn trap(&mut self) -> Stmt {
         if self.shape.is_managed && self.rng.chance(50) {
             return self.bad_reference();
+        }
+        if self.shape.atomics.is_some() && self.rng.chance(60) {
+            return self.unaligned_atomic();
         }
         let local = self.local(I32);
         let wide = self.local(I64);

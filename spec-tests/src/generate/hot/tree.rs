@@ -5,6 +5,8 @@
 
 use wasm_encoder::{HeapType, Instruction, ValType};
 
+use super::atomics::Sharing;
+
 /// A construct that branches can leave; labels are unique within a function.
 pub type Label = u32;
 
@@ -22,6 +24,8 @@ pub struct Program {
     pub constant: Vec<u32>,
     /// How exceptions are encoded, if the program has objects, exceptions and typed references.
     pub managed: Option<Exceptions>,
+    /// Who may use the memories, if the program has atomic instructions.
+    pub atomics: Option<Sharing>,
 }
 
 /// The encoding of exception handlers.

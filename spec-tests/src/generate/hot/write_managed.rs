@@ -2,6 +2,7 @@
 
 use wasm_encoder::{BlockType, Catch, Instruction as I, RefType, ValType};
 
+use super::atomics::decoded;
 use super::lowered::{ALL_FUNCTIONS, Action, PENDING, element, helper};
 use super::managed::{ANYREF, carried};
 use super::tree::{Exceptions, Expr, Handler, Label, Test, Try, zero};
@@ -42,6 +43,11 @@ impl Writer<'_> {
                 self.go_on_if_thrown();
             }
             I::ReturnCall(func) => self.push(I::ReturnCall(self.form.func(func))),
+            I::AtomicFence(_) => {}
+            _ if let Some((atomic, offset)) = decoded(op) => {
+                self.push(I::I32Const(offset as i32));
+                self.help(&Action::Atomic(atomic));
+            }
             _ => match helper(&Action::Op(op.clone())) {
                 Some(helper) => self.push(I::Call(helper)),
                 None => self.push(op.clone()),
