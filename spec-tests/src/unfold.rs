@@ -67,14 +67,14 @@ fn length(text: &str) -> usize {
     if text.starts_with("(;") {
         return comment(text);
     }
-    if text.starts_with('"') {
+    if let Some(inside) = text.strip_prefix('"') {
         let mut is_escaped = false;
         let ends = |c: char| {
             let ends = c == '"' && !is_escaped;
             is_escaped = c == '\\' && !is_escaped;
             ends
         };
-        return text[1..].find(ends).map_or(text.len(), |end| end + 2);
+        return inside.find(ends).map_or(text.len(), |end| end + 2);
     }
     let is_space = text.starts_with(char::is_whitespace);
     let ends = |c: char| c.is_whitespace() != is_space || "();\"".contains(c);

@@ -178,7 +178,7 @@ impl GuestProfiler {
 
 /// Returns the name and place of a frame's function.
 fn shown(frame: &FrameInfo, module: Option<&str>) -> Frame {
-    let own = frame.func_name().map(|name| demangle(name));
+    let own = frame.func_name().map(demangle);
     let own = own.unwrap_or_else(|| format!("wasm-function[{}]", frame.func_index()));
     let name = module.map_or_else(|| own.clone(), |module| format!("{module}!{own}"));
     let start = frame.module().info().body(frame.func_index()).start as u32;
