@@ -13,6 +13,8 @@ use wprof::component::{Component, is_component};
 use wprof::{Engine, Module, OwnArtifacts, Precompiled};
 use wprof_profiler::{Callee, Profile};
 use wprof_report::names;
+// The code of a program, beside the contents of a file.
+use wprof_report::Program as Code;
 
 use crate::help;
 use crate::{output, progress};
@@ -81,8 +83,8 @@ pub fn of_component(component: &Component) -> Vec<Module> {
     component.modules().iter().chain(component.adapters()).cloned().collect()
 }
 
-/// Reports whether nothing in a profile tells two core modules apart: they have the same code, and the same names for
-/// their functions. What they differ in may be their data.
+/// Reports whether two core modules have the same code, and the same names for their functions. What they differ in may be
+/// their data.
 pub fn are_alike(one: &Module, other: &Module) -> bool {
     let is_same = std::ptr::eq(one.info(), other.info());
     is_same || one.hash() == other.hash() && func_names(one).eq(func_names(other))
@@ -178,14 +180,14 @@ impl ModuleOption {
         self.module.clone().unwrap_or_else(|| locate(&profile.program, profile_path))
     }
 
-    /// Loads the module of a profile, for commands that require it. The profile gets its names, which the module that
-    /// ran may have lacked.
+    /// Loads the program of a profile, for commands that require it. The profile gets its names, which what ran may have
+    /// lacked.
     ///
     /// # Errors
     /// Returns an error if the module is missing or invalid, or another one.
-    pub fn needed(&self, profile: &mut Profile, profile_path: &Path) -> Result<Module> {
-        let module = match &self.module {
-            Some(path) => within(profile, path).map(|(module, _)| module),
+    pub fn needed(&self, profile: &mut Profile, profile_path: &Path) -> Result<Code> {
+        let found = match &self.module {
+            Some(path) => within(profile, path),
             None => {
                 let found = locate(&profile.program, profile_path);
                 checked(
@@ -193,23 +195,24 @@ impl ModuleOption {
                     &found,
                     "say with --module where the module that ran is",
                 )
-                .map(|(module, _)| module)
             }
         }?;
-        names::adopt(profile, &module);
-        Ok(module)
+        let code = found.code();
+        code.name_functions(profile);
+        Ok(code)
     }
 
-    /// Loads the module of a profile, if it was given or can be found without asking. The profile gets its names.
+    /// Loads the program of a profile, if it was given or can be found without asking. The profile gets its names.
     ///
     /// # Errors
     /// Returns an error if the given module is not the profile's.
-    pub fn at_hand(&self, profile: &mut Profile, profile_path: &Path) -> Result<Option<Module>> {
-        let module = self.resolve(RecordedModule::from_profile(profile), &profile.program, profile_path)?;
-        if let Some(module) = &module {
-            names::adopt(profile, module);
+    pub fn at_hand(&self, profile: &mut Profile, profile_path: &Path) -> Result<Option<Code>> {
+        let found = self.resolve(RecordedModule::from_profile(profile), &profile.program, profile_path)?;
+        let code = found.map(|found| found.code());
+        if let Some(code) = &code {
+            code.name_functions(profile);
         }
-        Ok(module)
+        Ok(code)
     }
 
     /// Loads the module of any record of a run, which holds the module's hash and path.
@@ -217,24 +220,25 @@ impl ModuleOption {
     /// # Errors
     /// Returns an error under the conditions of [`ModuleOption::at_hand`].
     pub fn of_record(&self, (hash, program): ([u8; 32], &str), record: &Path) -> Result<Option<Module>> {
-        self.resolve(RecordedModule { hash, profile: None }, program, record)
+        Ok(self.resolve(RecordedModule { hash, profile: None }, program, record)?.map(|found| found.module))
     }
 
-    fn resolve(&self, ran: RecordedModule<'_>, program: &str, record: &Path) -> Result<Option<Module>> {
+    fn resolve(&self, ran: RecordedModule<'_>, program: &str, record: &Path) -> Result<Option<Found>> {
         match &self.module {
-            Some(path) => checked(ran, path, MISSING).map(|(module, _)| Some(module)),
+            Some(path) => checked(ran, path, MISSING).map(Some),
             None => Ok(load_if_found(ran, program, record)),
         }
     }
 }
 
-/// Loads the module of a profile if it can be found without asking.
-pub fn find_next_to(profile: &Profile, profile_path: &Path) -> Option<Module> {
-    load_if_found(RecordedModule::from_profile(profile), &profile.program, profile_path)
+/// Loads the program of a profile if it can be found without asking.
+pub fn find_next_to(profile: &Profile, profile_path: &Path) -> Option<Code> {
+    let found = load_if_found(RecordedModule::from_profile(profile), &profile.program, profile_path);
+    found.map(|found| found.code())
 }
 
-fn load_if_found(ran: RecordedModule<'_>, program: &str, record: &Path) -> Option<Module> {
-    checked(ran, &locate(program, record), MISSING).ok().map(|(module, _)| module)
+fn load_if_found(ran: RecordedModule<'_>, program: &str, record: &Path) -> Option<Found> {
+    checked(ran, &locate(program, record), MISSING).ok()
 }
 
 /// Returns the path of a record's module: where it was when it ran, or else beside the record.
@@ -269,8 +273,8 @@ pub fn missing_debug_info(module: &Module) -> Option<String> {
 }
 
 /// Prints that advice on standard error, if there is any.
-pub fn tell_missing_debug_info(module: Option<&Module>) {
-    if let Some(advice) = module.and_then(missing_debug_info) {
+pub fn tell_missing_debug_info(code: Option<&Code>) {
+    if let Some(advice) = code.and_then(|code| code.modules().find_map(missing_debug_info)) {
         output::tell_line(format_args!("wprof: no source lines: {advice}"));
     }
 }
@@ -315,16 +319,54 @@ fn has_names_of(module: &Module, profile: &Profile) -> bool {
     functions.chain(own).all(|(index, name)| name.as_deref() == module.func_name(index))
 }
 
-/// Loads the module of a profile, which is expected at `path`, and the component that it is in, if it is in one.
+/// What a record of a run is of.
+pub struct Found {
+    /// The module that ran; of a component of which several did, the one with the most code.
+    pub module: Module,
+    /// The component that the module is in, if it is in one.
+    pub component: Option<Component>,
+    /// Whether the record is of all core modules of the component.
+    pub is_of_all: bool,
+}
+
+impl Found {
+    /// Returns the code that the record is of.
+    pub fn code(&self) -> Code {
+        let component = self.component.as_ref().filter(|_| self.is_of_all);
+        component.map_or_else(|| Code::from(&self.module), Code::from)
+    }
+
+    /// Returns the modules that a profile of it covers and the component's file contains, each with its own profile, that
+    /// with most instructions first.
+    pub fn profiled(&self, profile: &Profile) -> Vec<(Module, Profile)> {
+        let Some(component) = self.component.as_ref().filter(|_| self.is_of_all) else {
+            return vec![(self.module.clone(), profile.clone())];
+        };
+        let of = |module: &Module| profile.of_module(|hash| module.has_hash(hash));
+        let mut all: Vec<(Module, Profile)> = Vec::new();
+        for module in component.modules() {
+            if !all.iter().any(|(known, _)| known.hash() == module.hash()) {
+                let Some(mut own) = of(module).filter(|own| own.code.compiled > 0) else { continue };
+                // Tools want the names of symbols, and the profile has display names.
+                own.rename(|index, _| module.func_name(index).map(str::to_owned));
+                all.push((module.clone(), own));
+            }
+        }
+        all.sort_by_key(|(_, own)| std::cmp::Reverse(own.ops()));
+        all
+    }
+}
+
+/// Loads what a profile is of, which is expected at `path`.
 ///
 /// # Errors
-/// Returns an error if the module is missing or invalid, or another one.
-pub fn within(profile: &Profile, path: &Path) -> Result<(Module, Option<Component>)> {
+/// Returns an error if it is missing or invalid, or another program.
+pub fn within(profile: &Profile, path: &Path) -> Result<Found> {
     checked(RecordedModule::from_profile(profile), path, MISSING)
 }
 
-/// Loads the module that ran; errors give `advice` if it is missing or another one.
-fn checked(ran: RecordedModule<'_>, path: &Path, advice: &str) -> Result<(Module, Option<Component>)> {
+/// Loads what ran; errors give `advice` if it is missing or another program.
+fn checked(ran: RecordedModule<'_>, path: &Path, advice: &str) -> Result<Found> {
     ensure!(path.exists(), "the module {} does not exist: {advice}", path.display());
     let (module, component) = match open(&plain_engine()?, path)? {
         Program::Component(component) => {
@@ -333,12 +375,14 @@ fn checked(ran: RecordedModule<'_>, path: &Path, advice: &str) -> Result<(Module
         }
         Program::Module(module) => (module, None),
     };
+    let is_whole = |component: &Component| component.core_modules().len() > 1 && component.hash() == ran.hash;
+    let is_of_all = component.as_ref().is_some_and(is_whole);
     ensure!(
-        ran.is(&module),
+        is_of_all || ran.is(&module),
         "{} is not the module that ran, or has changed since then: {advice}",
         path.display()
     );
-    Ok((module, component))
+    Ok(Found { module, component, is_of_all })
 }
 
 /// Creates an engine for modules that are not run.

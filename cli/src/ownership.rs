@@ -1,8 +1,7 @@
 //! The options that say whose source files are.
 
 use clap::Args;
-use wprof::Module;
-use wprof_report::Ownership;
+use wprof_report::{Ownership, Program};
 
 use crate::help;
 
@@ -26,8 +25,8 @@ impl OwnershipArgs {
         !self.library.is_empty() || !self.mine.is_empty()
     }
 
-    /// Returns the ownership of a module's source files.
-    pub fn resolve(&self, module: Option<&Module>) -> Ownership {
-        Ownership::new(module, self.library.clone(), self.mine.clone())
+    /// Returns the ownership of a program's source files.
+    pub fn resolve(&self, program: Option<&Program>) -> Ownership {
+        Ownership::new(program, self.library.clone(), self.mine.clone())
     }
 }

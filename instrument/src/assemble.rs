@@ -2,6 +2,7 @@
 //!
 //! Invariant: every addition follows the original items of its section, so no original index changes.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use wasm_encoder::{
@@ -169,6 +170,14 @@ impl Plans {
     }
 }
 
+/// Returns the part of a component's profile that is of a module, or the profile itself if it is of one module.
+fn own<'p>(profile: &'p Profile, source: &Source<'_>) -> Cow<'p, Profile> {
+    match profile.parts.is_empty() {
+        true => Cow::Borrowed(profile),
+        false => Cow::Owned(profile.of_module(|hash| source.has_hash(hash)).unwrap_or_default()),
+    }
+}
+
 /// Rewrites a module so that it counts.
 ///
 /// # Errors
@@ -183,7 +192,9 @@ pub(crate) fn module(bytes: &[u8], options: Options<'_>) -> Result<Vec<u8>, Erro
     if shares {
         checks::memory(&source)?;
     }
-    let earlier = Earlier { weights: options.weights, interesting: options.interesting };
+    let [weights, interesting] =
+        [options.weights, options.interesting].map(|of| of.map(|earlier| own(earlier, &source)));
+    let earlier = Earlier { weights: weights.as_deref(), interesting: interesting.as_deref() };
     let plan = |_, cfg: &Cfg| FunctionPlan::new(&source, cfg, options.collected, earlier);
     // A trace says where frames stop.
     let all_traps = options.exact_traps || options.collected == Collected::Trace;

@@ -35,7 +35,8 @@
 //! accuracy of a sample). Version 1.12 adds `SUPR` (paths across calls, with the original code of each block). Version 1.13
 //! adds `THRD` (threads), `GARB` (the work of the garbage collector) and `SMPC`, which stands for `SMPL` where the
 //! garbage collector was sampled, which older readers do not know. Version 1.14 adds `SMPW` (how unequal the times of samples
-//! are: their sums of squares, of the whole run and by thread). A change to a section's content takes a new tag.
+//! are: their sums of squares, of the whole run and by thread). Version 1.15 adds `MODS` (the core modules of a component).
+//! A change to a section's content takes a new tag.
 
 mod functions;
 mod replace;
@@ -60,7 +61,7 @@ use crate::{
 
 const MAGIC: [u8; 8] = *b"wprof\r\n\x1a";
 const MAJOR: u16 = 1;
-const MINOR: u16 = 14;
+const MINOR: u16 = 15;
 
 const HEAD: Tag = Tag(*b"HEAD");
 const FUNC: Tag = Tag(*b"FUNC");
@@ -92,6 +93,7 @@ const THRD: Tag = Tag(*b"THRD");
 const GARB: Tag = Tag(*b"GARB");
 const SKIP: Tag = Tag(*b"SKIP");
 const SUPR: Tag = Tag(*b"SUPR");
+const MODS: Tag = Tag(*b"MODS");
 
 /// The reason why a profile could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -188,6 +190,9 @@ impl Profile {
         let by_edges = whole.iter().filter(|function| function.has_edge_counts());
         writer.section(FUNC, &by_edges.map(|function| FunctionRow::new(function)).collect::<Vec<_>>())?;
         writer.section(HOST, &self.host_calls)?;
+        if !self.parts.is_empty() {
+            writer.section(MODS, &self.parts)?;
+        }
         self.write_totals(&mut writer)?;
         self.write_measurements(&mut writer)?;
         let row = |function| Some((FunctionRow::new(function), function.counts.blocks()?));
@@ -320,6 +325,7 @@ impl Profile {
         let allocations = reader.take_if_there(ALOC)?;
         let graphs: Option<(Supergraphs, Vec<GraphRow<'_>>)> = reader.take_if_there(SUPR)?;
         let supergraphs = graphs.map(supergraphs);
+        let parts = reader.take_if_there(MODS)?.unwrap_or_default();
         let mut timeline = reader.take_if_there(TIME)?;
         add_benefits(timeline.as_mut(), reader.take_if_there(GAIN)?.unwrap_or_default())?;
         let by_blocks: Vec<(FunctionRow<'_>, BlockCounts)> = reader.take_if_there(BLCK)?.unwrap_or_default();
@@ -358,6 +364,7 @@ impl Profile {
             branches,
             timeline,
             supergraphs,
+            parts,
         };
         profile.verify()?;
         Ok(profile)

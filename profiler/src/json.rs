@@ -9,6 +9,8 @@
 //!
 //! ```text
 //! { "format": "wprof-profile-1", "program": str, "module_hash": hex,
+//!   "modules"?: of a component with several, in the order of their code [{ "name", "module_hash": hex, "first_function": the
+//!       index of its first function here, "first_offset": that of its first byte, "code": as below }],
 //!   "runs": [{ "started": unix seconds, "tool", "machine", "args": [str], "wall_ns": int|null, "ending": ENDING }],
 //!   "code": { "functions", "compiled", "counters" },
 //!   "calls": int, "ops": int, "cost": COSTS, "bursts"?: how many sampled figures are from,

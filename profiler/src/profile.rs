@@ -16,6 +16,7 @@ mod function_counts;
 mod hot;
 mod merge;
 mod names;
+mod parts;
 mod paths;
 mod rank;
 mod residual;
@@ -36,6 +37,7 @@ pub use function::{BlockProfile, CodeRange, EdgeKind, EdgeProfile, FunctionProfi
 pub use function_counts::FunctionCounts;
 pub use hot::{HotBlock, HotLoop, LoopProfile};
 pub use merge::MergeError;
+pub use parts::{CodeShift, Joining, ModulePart};
 pub use paths::{HotPath, PathProfile};
 pub use rank::{Predictor, Suspect, TestGain, order_tests, suspects};
 pub use residual::{PathEnd, Residual, ResidualError, UntestedPath};
@@ -51,12 +53,12 @@ use crate::{
     ExtendedProfile, FigureKind, Metric, PlacementCosts, Rate, TimeProfile, Timeline,
 };
 
-/// The profile of one module over one run, or over several merged ones.
+/// The profile of one module, or of a component with several, over one run, or over several merged ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     /// The program's display name: a file name.
     pub program: String,
-    /// A hash of everything that the module's code depends on; the caller chooses a hash function and keeps to it.
+    /// A hash of everything that the code depends on; the caller chooses a hash function and keeps to it.
     pub module_hash: [u8; 32],
     /// The profiled runs, ascending.
     pub runs: Vec<Run>,
@@ -100,6 +102,9 @@ pub struct Profile {
     /// Paths across calls, if these were counted: `functions` has the counts of the functions that calls were inlined
     /// into, and of those that were inlined, as if nothing had been.
     pub supergraphs: Option<Supergraphs>,
+    /// The core modules, if the profile is of a component with several: function indices and code offsets count through all
+    /// of them, in this order. Empty for one module.
+    pub parts: Vec<ModulePart>,
 }
 
 /// Figures about the module's code, executed or not.

@@ -42,7 +42,8 @@ pub fn report(program: &Path, folder: &Path, args: &[String]) -> Result<String, 
     let profile = instance.profile(&store)?;
 
     // A view with the path shows the text of source lines from files beside the module.
-    let view = View::new(&profile, Some(&module)).at(program);
+    let code = Program::from(&module);
+    let view = View::new(&profile, Some(&code)).at(program);
     let mut page = Page::new(Style::default());
     let mut options = ReportOptions::default();
     options.top = 5;
@@ -55,7 +56,7 @@ pub fn report(program: &Path, folder: &Path, args: &[String]) -> Result<String, 
     let hinted = hints::write(&module, &profile, &hints::Options::default())?;
     fs::write(folder.join("hinted.wasm"), &hinted.bytes)?;
 
-    let pprof = Export::new(profile.clone(), Some(&module), Format::Pprof, export::Options::default())?;
+    let pprof = Export::new(profile.clone(), Some(&code), Format::Pprof, export::Options::default())?;
     pprof.write(BufWriter::new(File::create(folder.join("profile.pb.gz"))?))?;
     Ok(page.into_text())
 }

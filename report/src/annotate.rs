@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use wprof::Module;
+use crate::program::Program;
 use wprof_profiler::{FunctionProfile, Path};
 
 use crate::error::{Context, NO_PATHS, Result};
@@ -14,7 +14,7 @@ use crate::render::annotation::{self, Annotated};
 use crate::render::path_annotation::{self, AnnotatedPath};
 use crate::render::view::View;
 use crate::sources::Sources;
-use crate::{code_map, disassembly, inlined, names, render};
+use crate::{code_map, inlined, names, render};
 
 /// Adds the function that `asked` names: by index, by its whole name, or by a part that only one name has. A source
 /// function that is inlined everywhere is shown at each place where it is.
@@ -23,14 +23,14 @@ use crate::{code_map, disassembly, inlined, names, render};
 /// Returns an error if the view has no module, if no function that ran or several have the name, or if the function cannot
 /// be disassembled.
 pub fn function(page: &mut Page, view: &View<'_>, asked: &str, sources: Sources) -> Result<()> {
-    let module = module_of(view)?;
+    let program = program_of(view)?;
     page.with_names(|page| {
-        if let Some(found) = inlined::find(module, &names::of_profile(view.profile), asked)? {
-            return write_inlined(page, *view, module, (&found, sources));
+        if let Some(found) = inlined::find(program, &names::of_profile(view.profile), asked)? {
+            return write_inlined(page, *view, program, (&found, sources));
         }
-        let function = found(view, module, asked)?;
+        let function = found(view, program, asked)?;
         let is_counted = matches!(function, Cow::Borrowed(_));
-        let code = disassembly::of_function(module, function.index)?;
+        let code = program.disassembly(function.index)?;
         let annotated = Annotated { view: *view, function: &function, is_counted, code, sources };
         annotation::write(page, annotated);
         Ok(())
@@ -42,10 +42,10 @@ pub fn function(page: &mut Page, view: &View<'_>, asked: &str, sources: Sources)
 /// # Errors
 /// Returns an error under the conditions of [`function`], if the profile has no paths, or if none has this number.
 pub fn path(page: &mut Page, view: &View<'_>, asked: &str, id: u64, sources: Sources) -> Result<()> {
-    let module = module_of(view)?;
+    let program = program_of(view)?;
     page.with_names(|page| {
-        let function = found(view, module, asked)?;
-        let code = disassembly::of_function(module, function.index)?;
+        let function = found(view, program, asked)?;
+        let code = program.disassembly(function.index)?;
         let path = numbered_path(&function, id)?;
         let annotated = AnnotatedPath { view: *view, function: &function, id, path, code, sources };
         path_annotation::write(page, annotated);
@@ -53,12 +53,12 @@ pub fn path(page: &mut Page, view: &View<'_>, asked: &str, id: u64, sources: Sou
     })
 }
 
-fn module_of<'a>(view: &View<'a>) -> Result<&'a Module> {
-    view.module.context("cannot show instructions without the module")
+fn program_of<'a>(view: &View<'a>) -> Result<&'a Program> {
+    view.program.context("cannot show instructions without the module")
 }
 
 /// Returns the function that was asked for; of one that only the timer found, there are no counts.
-fn found<'a>(view: &View<'a>, module: &Module, asked: &str) -> Result<Cow<'a, FunctionProfile>> {
+fn found<'a>(view: &View<'a>, program: &Program, asked: &str) -> Result<Cow<'a, FunctionProfile>> {
     let found = names::find(&names::of_profile(view.profile), asked);
     let found = match view.profile.bursts {
         Some(_) => found
@@ -67,7 +67,7 @@ fn found<'a>(view: &View<'a>, module: &Module, asked: &str) -> Result<Cow<'a, Fu
     };
     Ok(match view.profile.function(found.index) {
         Some(counted) => Cow::Borrowed(counted),
-        None => Cow::Owned(module.idle_function(found.index)?),
+        None => Cow::Owned(program.idle_function(found.index)?),
     })
 }
 
@@ -75,18 +75,18 @@ fn found<'a>(view: &View<'a>, module: &Module, asked: &str) -> Result<Cow<'a, Fu
 fn write_inlined(
     page: &mut Page,
     view: View<'_>,
-    module: &Module,
+    program: &Program,
     (inlined, sources): (&Inlined, Sources),
 ) -> Result<()> {
     let functions: BTreeSet<u32> = inlined.places.iter().map(|place| place.function).collect();
     let ran: Vec<&FunctionProfile> =
         functions.iter().filter_map(|&function| view.profile.function(function)).collect();
-    let ops = render::inlined::ops(view.profile, &code_map::of_instructions(module, &ran)?, &inlined.places);
+    let ops = render::inlined::ops(view.profile, &code_map::of_instructions(program, &ran)?, &inlined.places);
     // Those that no burst saw have their time alone.
     let idle = functions.iter().filter(|&&function| view.profile.function(function).is_none());
-    let idle = idle.map(|&function| Ok((function, module.idle_function(function)?)));
+    let idle = idle.map(|&function| Ok((function, program.idle_function(function)?)));
     let idle: BTreeMap<u32, FunctionProfile> = idle.collect::<Result<_>>()?;
-    let code = disassembly::of_functions(module, &functions.into_iter().collect::<Vec<_>>())?;
+    let code = program.disassembled(&functions.into_iter().collect::<Vec<_>>())?;
     render::inlined::write(page, view, inlined, (&ops, &idle), (code, sources));
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use wasmprinter::Print;
 use wprof::Module;
 
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, Result};
 use selected::Selected;
 
 /// The maximum depth of indentation: a large switch nests hundreds of blocks.
@@ -33,16 +33,7 @@ impl Line {
     }
 }
 
-/// Returns the text of a function: its head, its locals, its instructions.
-///
-/// # Errors
-/// Returns an error if the printer fails.
-pub fn of_function(module: &Module, func: u32) -> Result<Vec<Line>> {
-    let found = of_functions(module, &[func])?.remove(&func);
-    found.with_context(|| format!("function {func} is missing from the disassembly"))
-}
-
-/// Returns the text of several functions, by index.
+/// Returns the text of functions, by index: head, locals, instructions.
 ///
 /// # Errors
 /// Returns an error if the printer fails.

@@ -15,6 +15,7 @@ use wprof_profiler::Profile;
 use crate::error::{Context, Error, Result, ensure};
 use crate::inlined::{Inlined, Place};
 use crate::names::Named;
+use crate::program::Program;
 use crate::render::numbers::count_of;
 use crate::render::plan;
 use crate::{fitted_name, inlined, names};
@@ -117,7 +118,7 @@ const MOST_STARTS: usize = 4;
 pub fn function(module: &Module, asked: &str, options: &Options) -> Result<String> {
     names::shown_in_full(options.full_names, || {
         let functions = names::of_module(module);
-        if let Some(found) = inlined::find(module, &functions, asked)? {
+        if let Some(found) = inlined::find(&Program::from(module), &functions, asked)? {
             return explain_inlined(options, module, &functions, &found);
         }
         let function = names::find(&functions, asked)?;

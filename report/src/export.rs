@@ -6,7 +6,6 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use wprof::Module;
 use wprof_profiler::Profile;
 use wprof_profiler::export::{
     self, CodeMap, Coverage, Differential, Metric, Samples, Unit, write_differential_flamegraph,
@@ -14,6 +13,7 @@ use wprof_profiler::export::{
 
 use crate::error::{Result, bail, ensure};
 use crate::ownership::Ownership;
+use crate::program::Program;
 use crate::render::contexts::column_of;
 use crate::render::{runs, sample};
 use crate::text::by_thread;
@@ -116,29 +116,34 @@ pub struct Export {
 }
 
 impl Export {
-    /// Prepares a profile; `module` must be the profile's. Without it there are no source lines, inlined functions and
+    /// Prepares a profile; `program` must be the profile's. Without it there are no source lines, inlined functions and
     /// instructions.
     ///
     /// # Errors
     /// Returns an error if the format needs the module and there is none, if the profile lacks figures that the format or
     /// the options need, or if a function exceeds a limit of the compiler.
-    pub fn new(profile: Profile, module: Option<&Module>, format: Format, options: Options) -> Result<Self> {
+    pub fn new(
+        profile: Profile,
+        program: Option<&Program>,
+        format: Format,
+        options: Options,
+    ) -> Result<Self> {
         format.check(&profile)?;
         if format == Format::Json {
             return Ok(Self { format, profile, code: CodeMap::default(), metric: None, options });
         }
-        names::shown_in_full(options.full_names, || Self::with_names(profile, module, format, options))
+        names::shown_in_full(options.full_names, || Self::with_names(profile, program, format, options))
     }
 
     fn with_names(
         mut profile: Profile,
-        module: Option<&Module>,
+        program: Option<&Program>,
         format: Format,
         options: Options,
     ) -> Result<Self> {
-        let code = match (module, format.is_of_lines()) {
-            (Some(module), true) => code_map::of_all_functions(module, &profile)?,
-            (Some(module), false) => code_map::of_functions_that_ran(module, &profile)?,
+        let code = match (program, format.is_of_lines()) {
+            (Some(program), true) => code_map::of_all_functions(program, &profile)?,
+            (Some(program), false) => code_map::of_functions_that_ran(program, &profile)?,
             (None, true) => bail!("cannot show source lines without the module"),
             (None, false) => CodeMap::default(),
         };
@@ -258,13 +263,13 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Compares a profile with an earlier one; `module` is that of the later one. A sample of another size is scaled. Stacks
+    /// Compares a profile with an earlier one; `program` is that of the later one. A sample of another size is scaled. Stacks
     /// are matched by names, which [`share_names`](wprof_profiler::share_names) gives to the profile that has none.
     ///
     /// # Errors
     /// Returns an error under the conditions of [`Export::new`], or if the earlier profile does not have the metric.
-    pub fn new(before: Profile, after: Profile, module: Option<&Module>, options: Options) -> Result<Self> {
-        let after = Export::new(after, module, Format::Flamegraph, options)?;
+    pub fn new(before: Profile, after: Profile, program: Option<&Program>, options: Options) -> Result<Self> {
+        let after = Export::new(after, program, Format::Flamegraph, options)?;
         names::shown_in_full(after.options.full_names, || Self::between(before, &after))
     }
 

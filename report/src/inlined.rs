@@ -1,14 +1,15 @@
 //! Source functions that are inlined into others, by the debug information.
 //!
-//! Input: a module, functions of it, and the name that a user asked for. Output: the places where the source function of
+//! Input: a program, functions of it, and the name that a user asked for. Output: the places where the source function of
 //! that name is inlined: the instructions that come from one call of it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use wprof::{FrameSymbol, Module};
+use wprof::FrameSymbol;
 
-use crate::error::{Error, Result, ensure};
+use crate::error::{Result, ensure};
 use crate::names::{self, Named};
+use crate::program::Program;
 use crate::source_line::SourceLine;
 
 /// A source function and where it is inlined.
@@ -49,17 +50,15 @@ fn has_function(functions: &[Named], asked: &str) -> bool {
 ///
 /// # Errors
 /// Returns an error if several functions have this name or part of it, or if a function exceeds a limit of the compiler.
-pub fn find(module: &Module, functions: &[Named], asked: &str) -> Result<Option<Inlined>> {
+pub fn find(program: &Program, functions: &[Named], asked: &str) -> Result<Option<Inlined>> {
     if has_function(functions, asked) {
         return Ok(None);
     }
     let others = functions.iter().map(Named::shown).filter(|name| name.contains(asked)).collect();
     let mut search = Search { asked, others, shown: HashMap::new(), found: BTreeMap::new() };
     for (order, function) in functions.iter().map(|function| function.index).enumerate() {
-        let cfg = wprof_jit::cfg::build(module.info(), function).map_err(Error::told)?;
-        let offsets = wprof_jit::cfg::instruction_offsets(module.info(), &cfg).map_err(Error::told)?;
-        for offset in offsets {
-            search.add((order, function), offset, &module.symbols_at(offset));
+        for offset in program.instructions(function)? {
+            search.add((order, function), offset, &program.symbols_at(offset));
         }
     }
     search.only()

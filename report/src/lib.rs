@@ -1,6 +1,6 @@
 //! Reports on profiles of the WebAssembly engine [`wprof`]: the reports of the command `wprof`, as a library.
 //!
-//! A [`View`] is a profile together with its module, if that is there. Reports as text are added to a
+//! A [`View`] is a profile together with the code of its [`Program`], if that is there. Reports as text are added to a
 //! [`Page`](page::Page), which becomes a `String`; pages for the browser, and formats of other tools, are written to any
 //! [`Write`](std::io::Write).
 //!
@@ -8,7 +8,7 @@
 //! use wprof::{Collect, Engine, Linker, Module, ProfilingConfig, Store};
 //! use wprof_report::page::{Page, Style};
 //! use wprof_report::text::{self, ReportOptions};
-//! use wprof_report::{View, hints, html};
+//! use wprof_report::{Program, View, hints, html};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let engine = Engine::with_profiling(ProfilingConfig::Exact(Collect::Edges))?;
@@ -19,7 +19,8 @@
 //! instance.get_typed_func::<i32, i32>(&mut store, "double")?.call(&mut store, 21)?;
 //! let profile = instance.profile(&store)?;
 //!
-//! let view = View::new(&profile, Some(&module));
+//! let program = Program::from(&module);
+//! let view = View::new(&profile, Some(&program));
 //! let mut page = Page::new(Style::default());
 //! text::report(&mut page, &view, &ReportOptions::default());
 //! assert!(page.into_text().contains("3 instructions in 1 call"));
@@ -52,6 +53,7 @@ pub mod html;
 mod inlined;
 pub mod names;
 mod ownership;
+mod program;
 pub mod rank;
 mod render;
 pub mod residual;
@@ -65,6 +67,7 @@ mod tries;
 pub use code_map::of_functions_that_ran as code_map;
 pub use error::{Error, Result};
 pub use ownership::Ownership;
+pub use program::Program;
 pub use render::view::View;
 pub use render::{numbers, page};
 pub use source_line::SourceLine;

@@ -46,7 +46,7 @@ const CANDIDATES: usize = 5;
 pub struct Named {
     /// Index in the module.
     pub index: u32,
-    /// The name in the module, if there is one.
+    /// The name in the module or, in a component with several, `module::function`, if there is one.
     pub raw: Option<String>,
 }
 
@@ -66,12 +66,12 @@ impl Named {
 /// Returns the functions that ran, as far as counts and samples of time tell: those with most instructions first, then
 /// those of which only time is known.
 pub(crate) fn of_profile(profile: &Profile) -> Vec<Named> {
+    let named = |index: u32, raw: &Option<String>| Named { index, raw: raw.clone() };
     let hottest_first = profile.functions_by_ops().into_iter().map(|(function, _)| function);
-    let mut all: Vec<Named> =
-        hottest_first.map(|function| Named { index: function.index, raw: function.name.clone() }).collect();
+    let mut all: Vec<Named> = hottest_first.map(|function| named(function.index, &function.name)).collect();
     let counted: HashSet<u32> = all.iter().map(|named| named.index).collect();
     let timed = profile.time.iter().flat_map(|time| &time.callees).filter_map(|callee| match callee {
-        Callee::Function { index, name } => Some(Named { index: *index, raw: name.clone() }),
+        Callee::Function { index, name } => Some(named(*index, name)),
         _ => None,
     });
     all.extend(timed.filter(|named| !counted.contains(&named.index)));
@@ -132,11 +132,6 @@ pub(crate) fn full_names(profile: &Profile) -> BTreeMap<u32, String> {
     ran.chain(named).filter_map(differing).collect()
 }
 
-/// Gives the functions of a profile the names that its module has for them: the module that ran may have been stripped.
-pub fn adopt(profile: &mut Profile, module: &Module) {
-    profile.rename(|index, _| module.func_name(index).map(str::to_owned));
-}
-
 /// Replaces all names in a profile by display names, for formats that are written from the profile alone.
 pub(crate) fn show_all(profile: &mut Profile) {
     let show = |index: u32, name: &mut Option<String>| *name = Some(shown(index, name.as_deref()));
@@ -165,7 +160,7 @@ pub fn harmless(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// Finds the function that `asked` names: by index, by whole name, or by a part that only one name has.
+/// Finds the function that `asked` names: by index, by whole name, by the end of a path, or by a part that only one name has.
 ///
 /// # Errors
 /// Returns an error if no function or several match; the message lists candidates.
@@ -177,10 +172,15 @@ pub(crate) fn find(functions: &[Named], asked: &str) -> Result<Named> {
         }
     }
     let whole = |named: &&Named| named.is_called(asked);
+    // Its own name is closer than a part of a name: what stands before it may be a module.
+    let last = format!("::{asked}");
+    let own = |named: &&Named| named.shown().ends_with(&last);
     let part = |named: &&Named| named.shown().contains(asked);
     let mut found: Vec<&Named> = functions.iter().filter(whole).collect();
-    if found.is_empty() {
-        found = functions.iter().filter(part).collect();
+    for fits in [&own as &dyn Fn(&&Named) -> bool, &part] {
+        if found.is_empty() {
+            found = functions.iter().filter(|named| fits(named)).collect();
+        }
     }
     match found[..] {
         [] => bail!("no function is called `{asked}`: {}", advice(functions, asked)),
@@ -270,6 +270,10 @@ mod tests {
         let index = |asked: &str| find(&functions(), asked).map(|named| named.index);
         let found = ["5", "_Z3addii", "add(int, int)", "all", "mai"].map(|asked| index(asked).unwrap());
         assert_eq!(found, [5, 3, 3, 4, 6]);
+        let named = |(index, raw): (u32, &str)| Named { index, raw: Some(raw.to_owned()) };
+        let modules: Vec<Named> =
+            (0..).zip(["shop::price", "till::prices", "adapter shop#price"]).map(named).collect();
+        assert_eq!(find(&modules, "price").map(|named| named.index).unwrap(), 0);
     }
 
     #[test]

@@ -7,7 +7,9 @@
 use std::sync::LazyLock;
 
 use serde::Serialize;
-use wprof::{FrameSymbol, Module};
+use wprof::FrameSymbol;
+
+use crate::program::Program;
 
 /// Parts of paths, behind a slash at their beginning, that are typical of standard libraries.
 const LIBRARIES: [&str; 20] = [
@@ -132,9 +134,9 @@ pub struct Ownership {
 pub static USUAL: LazyLock<Ownership> = LazyLock::new(Ownership::default);
 
 impl Ownership {
-    /// Creates the rules for the source files of a module; files that globs match are a library's, or the program's own.
-    pub fn new(module: Option<&Module>, library: Vec<String>, mine: Vec<String>) -> Self {
-        let folders = module.map(folders_of_libraries).unwrap_or_default();
+    /// Creates the rules for the source files of a program; files that globs match are a library's, or the program's own.
+    pub fn new(program: Option<&Program>, library: Vec<String>, mine: Vec<String>) -> Self {
+        let folders = program.map(folders_of_libraries).unwrap_or_default();
         Self { library, mine, folders }
     }
 
@@ -156,10 +158,9 @@ impl Ownership {
         if self.is_library(file) { Owner::Library } else { Owner::Yours }
     }
 
-    /// Returns the owner of a function of a module: by its file, or else by its name in the module.
-    pub(crate) fn of_function(&self, module: Option<&Module>, func: u32, name: Option<&str>) -> Owner {
-        let module = module.filter(|module| !module.info().is_imported_func(func));
-        let file = module.and_then(|module| file_of(module, func));
+    /// Returns the owner of a function of a program: by its file, or else by its name in its module.
+    pub(crate) fn of_function(&self, program: Option<&Program>, func: u32, name: Option<&str>) -> Owner {
+        let file = program.and_then(|program| file_of(program, func));
         file.map_or_else(|| of_name(name.unwrap_or_default()), |file| self.of_file(&file))
     }
 
@@ -178,17 +179,16 @@ pub fn of_name(name: &str) -> Owner {
 }
 
 /// Returns the folders of functions that only C libraries define, except folders that contain the program's own files.
-fn folders_of_libraries(module: &Module) -> Vec<String> {
-    let (imported, all) = (module.info().imported_funcs, module.info().funcs.len() as u32);
+fn folders_of_libraries(program: &Program) -> Vec<String> {
     let (mut folders, mut own) = (Vec::new(), Vec::new());
-    for func in imported..all {
-        let Some(name) = module.func_name(func) else { continue };
+    for func in program.functions().iter().map(|named| named.index) {
+        let Some(name) = program.own_name(func) else { continue };
         let list = match name {
             name if OF_C_LIBRARIES.contains(&name) => &mut folders,
             name if OF_PROGRAMS.contains(&name) => &mut own,
             _ => continue,
         };
-        list.extend(file_of(module, func).map(|file| folder(&file)));
+        list.extend(file_of(program, func).map(|file| folder(&file)));
     }
     folders.retain(|folder| {
         !folder.is_empty() && !own.iter().any(|own: &String| own.starts_with(folder.as_str()))
@@ -199,9 +199,9 @@ fn folders_of_libraries(module: &Module) -> Vec<String> {
 }
 
 /// Returns the file that defines a function.
-fn file_of(module: &Module, func: u32) -> Option<String> {
-    let body = module.info().body(func);
-    let mut symbols = (body.start as u32..body.end as u32).take(64).map(|offset| module.symbols_at(offset));
+fn file_of(program: &Program, func: u32) -> Option<String> {
+    let body = program.body(func)?;
+    let mut symbols = (body.start..body.end).take(64).map(|offset| program.symbols_at(offset));
     // The outermost frame is the function itself.
     symbols.find_map(|symbols| symbols.last()?.file().map(str::to_owned))
 }

@@ -1,6 +1,6 @@
 //! Paths ranked by how well they tell failing runs from passing ones, and tests by the paths they add.
 
-use wprof::Module;
+use crate::program::Program;
 use wprof_profiler::{FunctionProfile, PathEnd, PathNumbering, Predictor, Profile, Suspect, TestGain};
 
 use crate::page::{Ink, Page, Side, Table, plain, span};
@@ -34,15 +34,15 @@ pub fn tests(page: &mut Page, order: &[TestGain], names: &[String]) {
     page.line(&[span(line, Ink::Strong)]);
 }
 
-/// Runs of one module: those that failed, and those that passed.
+/// Runs of one program: those that failed, and those that passed.
 #[derive(Clone, Copy, Debug)]
 pub struct Runs<'a> {
     /// The profiles of runs that failed.
     pub failing: &'a [Profile],
     /// The profiles of runs that passed.
     pub passing: &'a [Profile],
-    /// The module, for source lines.
-    pub module: Option<&'a Module>,
+    /// The code of the program, for source lines.
+    pub program: Option<&'a Program>,
 }
 
 /// Adds the first `top` of the paths and edges that predict that a run fails, as
@@ -52,7 +52,7 @@ pub fn suspects(page: &mut Page, found: &[Suspect], runs: &Runs<'_>, top: usize)
 }
 
 fn write_suspects(page: &mut Page, found: &[Suspect], runs: &Runs<'_>, top: usize) {
-    let Runs { failing, passing, module } = *runs;
+    let Runs { failing, passing, program } = *runs;
     let runs = format!(
         "{} in {} and {}",
         count_of(found.len() as u64, "suspect"),
@@ -70,7 +70,7 @@ fn write_suspects(page: &mut Page, found: &[Suspect], runs: &Runs<'_>, top: usiz
         let ran = failing.iter().chain(passing).find(has);
         if let Some(ran) = ran {
             page.gap();
-            write_suspect(page, &View::new(ran, module), suspect);
+            write_suspect(page, &View::new(ran, program), suspect);
         }
     }
     if let Some(more) = found.len().checked_sub(top).filter(|&more| more > 0) {

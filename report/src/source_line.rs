@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use wprof::Module;
+use wprof::{FrameSymbol, Module};
 
 use crate::names;
 
@@ -20,7 +20,11 @@ pub struct SourceLine {
 impl SourceLine {
     /// Returns the source line of a module's code at `offset`, if debug information tells it.
     pub fn at(module: &Module, offset: u32) -> Option<Self> {
-        let symbols = module.symbols_at(offset);
+        Self::of_symbols(&module.symbols_at(offset))
+    }
+
+    /// Returns the source line of code with these symbols, innermost first.
+    pub(crate) fn of_symbols(symbols: &[FrameSymbol]) -> Option<Self> {
         let symbol = symbols.first()?;
         // Compilers use line 0 for code without a source line.
         let line = symbol.line().filter(|&line| line > 0)?;

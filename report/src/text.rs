@@ -75,7 +75,7 @@ impl Default for ContextOptions {
 /// several have the name.
 pub fn contexts(page: &mut Page, view: &View<'_>, options: &ContextOptions) -> Result<()> {
     page.with_names(|page| {
-        let expanded = code_map::with_inlined(view.profile, view.module);
+        let expanded = code_map::with_inlined(view.profile, view.program);
         let shown = View { profile: &expanded, ops: expanded.ops(), ..*view };
         let weighed = weighed_contexts(&shown, options.by.as_deref()).and_then(|(tree, weights)| {
             let callees = options.callers.as_ref().map(|asked| contexts::find(&tree, asked)).transpose()?;
@@ -97,12 +97,12 @@ pub fn contexts(page: &mut Page, view: &View<'_>, options: &ContextOptions) -> R
 fn write_places(page: &mut Page, view: &View<'_>, options: &ContextOptions) -> Result<bool> {
     let is_by_instructions = options.by.as_deref().is_none_or(|by| by == INSTRUCTIONS);
     let asked = options.callers.as_ref().filter(|_| is_by_instructions);
-    let Some((asked, module)) = asked.zip(view.module) else { return Ok(false) };
-    let Some(found) = inlined::find(module, &names::of_profile(view.profile), asked)? else {
+    let Some((asked, program)) = asked.zip(view.program) else { return Ok(false) };
+    let Some(found) = inlined::find(program, &names::of_profile(view.profile), asked)? else {
         return Ok(false);
     };
     let ran: Vec<&FunctionProfile> = view.profile.functions.iter().collect();
-    let code = code_map::of_instructions(module, &ran)?;
+    let code = code_map::of_instructions(program, &ran)?;
     let ops = render::inlined::ops(view.profile, &code, &found.places);
     render::inlined::write_head(page, view, &found, &ops);
     page.heading("Callers by instructions");

@@ -65,6 +65,12 @@ impl FrameInfo {
         &self.module
     }
 
+    /// Returns the name of the module: [the one](Module::name_in_component) that tells it apart from others of its component,
+    /// if there are others.
+    pub fn module_name(&self) -> Option<&str> {
+        self.module.name_in_component().or_else(|| self.module.name())
+    }
+
     /// Returns the index of the function.
     pub fn func_index(&self) -> u32 {
         self.func
@@ -103,7 +109,7 @@ impl fmt::Display for WasmBacktrace {
 
 impl fmt::Display for FrameInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#8x} - {}!", self.offset, self.module.name().unwrap_or("<module>"))?;
+        write!(f, "{:#8x} - {}!", self.offset, self.module_name().unwrap_or("<module>"))?;
         match self.func_name() {
             Some(name) => f.write_str(&demangle(name))?,
             None => write!(f, "wasm-function[{}]", self.func)?,

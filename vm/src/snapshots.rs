@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use wprof_profiler::Profile;
 
+use crate::component::Component;
 use crate::runtime::burst::store_bursts;
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::{Error, ErrorKind, Module, Result, Store, profile};
@@ -16,7 +17,7 @@ const LEAST_PAUSE: u32 = 20;
 
 /// The receiver of snapshots, and their schedule.
 struct Snapshots {
-    module: Module,
+    take: Box<dyn Fn(&StoreOpaque) -> Option<Profile> + Send + Sync>,
     every: Duration,
     next: Instant,
     receive: Box<dyn FnMut(Profile) + Send + Sync>,
@@ -37,13 +38,40 @@ impl<T: 'static> Store<T> {
         every: Duration,
         receive: impl FnMut(Profile) + Send + Sync + 'static,
     ) -> Result<()> {
+        let module = module.clone();
+        self.begin_snapshots(every, (move |store: &_| profile::so_far(store, &module.loaded()), receive))
+    }
+
+    /// Passes the profile so far of all core modules of `component`, that of [`Component::profile`] without calling contexts,
+    /// as [`on_snapshot`](Self::on_snapshot) does.
+    ///
+    /// # Errors
+    /// Returns an error if the engine does not profile adaptively.
+    pub fn on_component_snapshot(
+        &mut self,
+        component: &Component,
+        every: Duration,
+        receive: impl FnMut(Profile) + Send + Sync + 'static,
+    ) -> Result<()> {
+        let component = component.clone();
+        self.begin_snapshots(every, (move |store: &_| component.profile_so_far(store), receive))
+    }
+
+    fn begin_snapshots(
+        &mut self,
+        every: Duration,
+        (take, receive): (
+            impl Fn(&StoreOpaque) -> Option<Profile> + Send + Sync + 'static,
+            impl FnMut(Profile) + Send + Sync + 'static,
+        ),
+    ) -> Result<()> {
         if self.opaque().observed.bursts.is_none() {
             let message =
                 "only adaptive profiles are taken while a program runs: use ProfilingConfig::Adaptive";
             return Err(Error::new(ErrorKind::Type, message));
         }
-        let (module, next) = (module.clone(), Instant::now() + every);
-        let snapshots = Snapshots { module, every, next, receive: Box::new(receive) };
+        let (take, next) = (Box::new(take), Instant::now() + every);
+        let snapshots = Snapshots { take, every, next, receive: Box::new(receive) };
         self.opaque_mut().set_snapshots(Some(Box::new(snapshots)));
         Ok(())
     }
@@ -61,7 +89,7 @@ impl store_bursts::Snapshots for Snapshots {
 
     fn take(&mut self, store: &StoreOpaque) {
         let began = Instant::now();
-        if let Some(profile) = profile::so_far(store, &self.module.loaded()) {
+        if let Some(profile) = (self.take)(store) {
             (self.receive)(profile);
         }
         let now = Instant::now();

@@ -1,10 +1,13 @@
 //! `wprof explain`: shows how a function is compiled.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Result, anyhow, ensure};
 use clap::{Args, ValueEnum, ValueHint};
+use wprof::{Interesting, Module};
 use wprof_jit::plan::Collection;
+use wprof_profiler::Profile;
 use wprof_report::explain::{self, Options};
 
 use super::run::collect::Limit;
@@ -123,8 +126,8 @@ pub struct ExplainArgs {
 }
 
 pub fn execute(args: &ExplainArgs) -> Result<()> {
-    let module = args.core_module.load(&args.module, &args.function, &profiled(args)?)?;
-    let explained = explain::function(&module, &args.function, &options(args)?);
+    let (module, function) = args.core_module.load(&args.module, &args.function, &profiled(args)?)?;
+    let explained = explain::function(&module, &function, &options(args, &module)?);
     output::print(&explained.map_err(advised)?)
 }
 
@@ -146,8 +149,12 @@ fn advised(error: wprof_report::Error) -> anyhow::Error {
 }
 
 /// Returns what is shown, and how the function is compiled.
-fn options(args: &ExplainArgs) -> Result<Options> {
-    let counted = args.profile.exact_unless_told().counted(args.budget.as_ref(), None)?;
+fn options(args: &ExplainArgs, module: &Module) -> Result<Options> {
+    let mut counted = args.profile.exact_unless_told().counted(args.budget.as_ref(), None)?;
+    counted.weights = counted.weights.map(|weights| of_module(weights, module));
+    counted.interesting = counted
+        .interesting
+        .map(|interesting| Interesting { profile: of_module(interesting.profile, module), ..interesting });
     ensure!(counted.across.is_none(), "only `wprof run` counts paths across calls: leave out --depth");
     let collection = match args.trace {
         Some(method) => {
@@ -160,8 +167,13 @@ fn options(args: &ExplainArgs) -> Result<Options> {
     options.stage = args.stage.into();
     options.tier = args.tier.into();
     options.passes = args.passes.set();
-    options.profile = args.reoptimize.profile()?;
+    options.profile = args.reoptimize.profile()?.map(|used| of_module(used, module));
     options.policy = args.reoptimize.policy();
     options.full_names = are_names_full();
     Ok(options)
+}
+
+/// Returns the part of a component's profile that is of a module, or the profile itself if it has no such part.
+fn of_module(profile: Arc<Profile>, module: &Module) -> Arc<Profile> {
+    profile.of_module(|hash| module.has_hash(hash)).map_or(profile, Arc::new)
 }

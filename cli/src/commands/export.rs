@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, ensure};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum, ValueHint};
-use wprof::Module;
 use wprof_profiler::{Profile, share_names};
+use wprof_report::Program;
 use wprof_report::export::{Changes, Export, Format, Options, write_json};
 
 use crate::modules::ModuleOption;
@@ -167,12 +167,15 @@ fn export(args: &ExportArgs, mut profile: Profile, before: Option<Profile>) -> R
 }
 
 /// Checks that there are source lines, and that some are the program's own.
-fn check_lines(exported: &Export, module: &Module, path: &Path) -> Result<()> {
+fn check_lines(exported: &Export, program: &Program, path: &Path) -> Result<()> {
     ensure!(
         exported.has_lines(),
         "{} has no source lines: {}",
         path.display(),
-        modules::missing_debug_info(module).unwrap_or_else(|| "build it with debug information".to_owned())
+        program
+            .modules()
+            .find_map(modules::missing_debug_info)
+            .unwrap_or_else(|| "build it with debug information".to_owned())
     );
     ensure!(exported.has_own_files(), "all source files belong to libraries: give your own with --mine GLOB");
     Ok(())

@@ -9,6 +9,7 @@ use wprof::Module;
 use wprof::component::Component;
 use wprof_profiler::Profile;
 use wprof_report::hints::{self, Hinted, Options};
+use wprof_report::names;
 
 use crate::{modules, output};
 
@@ -38,7 +39,7 @@ More examples:
   wprof hints in.wasm f.wprof --autofdo f.prof && clang -fprofile-sample-use=f.prof …
   wprof hints in.wasm f.wprof --split f.split && wasm-split in.wasm --profile=f.split …"))]
 pub struct HintsArgs {
-    /// The module that ran, or the component that contains it
+    /// The module or component that ran
     #[arg(value_name = "MODULE", value_hint = ValueHint::FilePath)]
     module: PathBuf,
     /// A profile of it
@@ -73,60 +74,88 @@ pub struct HintsArgs {
 
 pub fn execute(args: &HintsArgs) -> Result<()> {
     let profile = super::read_profile(&args.profile)?;
-    let (module, component) = modules::within(&profile, &args.module)?;
+    let found = modules::within(&profile, &args.module)?;
+    let profiled = found.profiled(&profile);
     if args.check {
-        output::tell_line(format_args!("{}", hints::accuracy(&module, &profile)?));
-        return Ok(());
+        return check(&profiled);
     }
+    let (module, own) =
+        profiled.first().context("the profile has no functions of the component's own modules")?;
     if let Some(path) = &args.order {
-        output::write_file(path, |out| out.write_all(hints::order(&profile).as_bytes()))?;
+        let order: String = profiled.iter().map(|(_, own)| hints::order(own)).collect();
+        output::write_file(path, |out| out.write_all(order.as_bytes()))?;
     }
     if let Some(path) = &args.autofdo {
-        let samples = hints::autofdo(&module, &profile)?;
+        let samples = hints::autofdo(module, own)?;
         output::write_file(path, |out| samples.write(out))?;
     }
     if let Some(path) = &args.split {
-        ensure!(component.is_none(), "wasm-split takes no components: leave out --split");
+        ensure!(found.component.is_none(), "wasm-split takes no components: leave out --split");
         let file = fs::read(&args.module).with_context(|| args.module.display().to_string())?;
-        let bytes = hints::split(&module, &file, &profile)?;
+        let bytes = hints::split(module, &file, own)?;
         output::write_file(path, |out| out.write_all(&bytes))?;
     }
-    args.output.as_ref().map_or(Ok(()), |path| write_hinted(args, (&module, component), &profile, path))
+    args.output.as_ref().map_or(Ok(()), |path| write_hinted(args, found.component.as_ref(), &profiled, path))
 }
 
-/// Writes the module with hints, or the component with such a module in place of its own.
+/// Prints how often branches went as hinted, in each module that has hints.
+fn check(profiled: &[(Module, Profile)]) -> Result<()> {
+    let of_each = profiled.iter().map(|(module, own)| (module, hints::accuracy(module, own)));
+    let (hinted, plain): (Vec<_>, Vec<_>) = of_each.partition(|(_, accuracy)| accuracy.is_ok());
+    if let (true, Some((_, Err(error)))) = (hinted.is_empty(), plain.into_iter().next()) {
+        return Err(error.into());
+    }
+    for (module, accuracy) in hinted {
+        output::tell_line(format_args!("{}{}", told(module), accuracy?));
+    }
+    Ok(())
+}
+
+/// Writes the module with hints, or the component, in which each module that ran has its own.
 fn write_hinted(
     args: &HintsArgs,
-    (module, component): (&Module, Option<Component>),
-    profile: &Profile,
+    component: Option<&Component>,
+    profiled: &[(Module, Profile)],
     path: &Path,
 ) -> Result<()> {
     let mut options = Options::default();
     (options.all, options.likely, options.reached) = (args.all, args.likely / 100.0, args.reached);
-    let hinted = hints::write(module, profile, &options)?;
-    let whole = match component {
-        Some(component) => {
-            with_hints(&component, module, |alike| Ok(hints::write(alike, profile, &options)?))?
-        }
-        None => hinted.bytes,
-    };
+    let mut whole = component.map(|component| component.bytes().to_vec());
+    let mut lines = Vec::new();
+    for (module, own) in profiled {
+        let hinted = hints::write(module, own, &options)?;
+        lines.extend(hinted.sections.iter().map(|section| format!("{}{section}", told(module))));
+        lines.push(format!("{}{}", told(module), hinted.accuracy));
+        whole = Some(match (whole, component) {
+            (Some(whole), Some(component)) => {
+                with_hints(whole, component, module, |alike| Ok(hints::write(alike, own, &options)?))?
+            }
+            _ => hinted.bytes,
+        });
+    }
+    let whole = whole.unwrap_or_default();
     output::write_file(path, |out| out.write_all(&whole))?;
-    hinted.sections.iter().for_each(|section| output::tell_line(format_args!("{section}")));
-    output::tell_line(format_args!("{}", hinted.accuracy));
+    lines.iter().for_each(|line| output::tell_line(format_args!("{line}")));
     Ok(())
 }
 
-/// Returns a component in which hints are in a core module, and in those whose profile is the same.
+/// Returns a component in which hints are in a core module, and in those that have the same code.
 fn with_hints(
+    whole: Vec<u8>,
     component: &Component,
     module: &Module,
     hinted: impl Fn(&Module) -> Result<Hinted>,
 ) -> Result<Vec<u8>> {
-    let alike = component.modules().iter().filter(|other| modules::are_alike(module, other));
-    alike.clone().try_fold(component.bytes().to_vec(), |whole, alike| {
+    let alike = component.modules().iter().filter(|other| module.hash() == other.hash());
+    alike.clone().try_fold(whole, |whole, alike| {
         let plain = alike.bytes().map_err(modules::failure)?;
         Ok(wprof_instrument::with_module(&whole, &plain, &hinted(alike)?.bytes)?)
     })
+}
+
+/// Returns what lines about a module begin with: its name, if it is one of several of a component.
+fn told(module: &Module) -> String {
+    module.name_in_component().map(|name| format!("{}: ", names::harmless(name))).unwrap_or_default()
 }
 
 fn likely(text: &str) -> Result<f64, String> {

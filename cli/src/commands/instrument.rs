@@ -305,9 +305,11 @@ pub fn execute(args: &InstrumentArgs) -> Result<()> {
 /// Reports whether a profile is of a module, or of one in a component. What is no module has its own error later.
 fn is_of(profile: &Profile, bytes: &[u8]) -> bool {
     wprof_instrument::modules(bytes).map_or(true, |modules| {
-        modules
-            .iter()
-            .any(|module| Source::new(module).map_or(true, |source| source.has_hash(&profile.module_hash)))
+        let is_its = |source: &Source<'_>| {
+            let of_parts = profile.parts.iter().map(|part| &part.module_hash);
+            of_parts.chain([&profile.module_hash]).any(|hash| source.has_hash(hash))
+        };
+        modules.iter().any(|module| Source::new(module).map_or(true, |source| is_its(&source)))
     })
 }
 

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueHint};
 use wprof_profiler::{Profile, order_tests, suspects};
-use wprof_report::names;
 use wprof_report::page::Page;
 use wprof_report::rank::{self, Runs};
 
@@ -99,9 +98,9 @@ fn write_suspects(args: &RankArgs, page: &mut Page) -> Result<()> {
     let found = suspects(&failing, &passing).context("cannot rank these runs")?;
     let module = args.module.at_hand(&mut failing[0], &args.failing[0])?;
     if let Some(module) = &module {
-        failing.iter_mut().chain(&mut passing).for_each(|profile| names::adopt(profile, module));
+        failing.iter_mut().chain(&mut passing).for_each(|profile| module.name_functions(profile));
     }
-    let runs = Runs { failing: &failing, passing: &passing, module: module.as_ref() };
+    let runs = Runs { failing: &failing, passing: &passing, program: module.as_ref() };
     rank::suspects(page, &found, &runs, args.top);
     Ok(())
 }

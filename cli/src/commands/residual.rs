@@ -10,9 +10,9 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueHint};
 use wprof::{Collect, Config, Engine, Interesting, Module, ProfilingConfig};
 use wprof_profiler::{Ending, Profile, Residual};
-use wprof_report::View;
 use wprof_report::page::Page;
 use wprof_report::residual;
+use wprof_report::{Program, View};
 
 use super::merge;
 use super::run::across::{Across, MAX_DEPTH};
@@ -156,7 +156,8 @@ fn run_across_calls(
     let profile = graphs.restored(&profile)?;
     let across = profile.across_calls().unwrap_or_default();
     let residual = across.residual(known)?;
-    let text = report(args, &View::new(&across, Some(&module)), &residual, io::stderr(), color)?;
+    let text =
+        report(args, &View::new(&across, Some(&Program::from(&module))), &residual, io::stderr(), color)?;
     let _ = io::stderr().write_all(text.as_bytes());
     let code = write_untested(args, &profile.only_across_calls(&residual), &residual)?;
     ended(&outcome, code)
@@ -190,7 +191,8 @@ fn of_program(args: &ResidualArgs, tests: Arc<Profile>, color: ColorChoice) -> R
     check_tests(&module, &tests, args.program.module())?;
     let (outcome, profile) = run(&args.program, &module, &counted)?;
     let residual = profile.residual(&tests)?;
-    let text = report(args, &View::new(&profile, Some(&module)), &residual, io::stderr(), color)?;
+    let text =
+        report(args, &View::new(&profile, Some(&Program::from(&module))), &residual, io::stderr(), color)?;
     // If standard error is gone, there is nobody to tell.
     let _ = io::stderr().write_all(text.as_bytes());
     let code = keep(args, &profile, &residual)?;

@@ -4,6 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 
+use super::components::CALLS;
 use super::{COUNT, Folder, Ran, command, program};
 
 /// The head of the note that has the build id of 20 bytes, which follows.
@@ -47,6 +48,27 @@ fn a_copy_of_the_program_shares_the_cache_and_another_build_does_not() {
     let patch = "printf \"\\\\$2\" | dd of=\"$0\" bs=1 seek=\"$1\" conv=notrunc 2>/dev/null && touch -d 2001-01-01 \"$0\"";
     shell(patch, &[&copy, &first, &changed]);
     assert_eq!(run(&copy), 2, "it is another build");
+}
+
+/// The code of both core modules is kept, and that of the adapter between them; the next run takes it.
+#[test]
+fn the_code_of_all_core_modules_is_cached() {
+    let folder = Folder::new();
+    let (component, cache) = (folder.file("calls.wat", CALLS), folder.path("cache"));
+    let run = || {
+        let args = ["run", "-v", "--rate", "off", "--exact", "--invoke", "total(100)", &component];
+        let ran =
+            Ran::from(command(&args).env("XDG_CACHE_HOME", &cache).output().expect("the program starts"));
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), "15150\n"), "{ran:?}");
+        ran.err
+    };
+    let compiled = |err: &str| err.lines().find(|line| line.contains("compiled to")).map(str::to_owned);
+    let first = run();
+    assert!(compiled(&first).is_some_and(|line| line.contains("3 functions")), "{first}");
+    assert_eq!(files(Path::new(&cache)), 3);
+    let second = run();
+    assert!(second.contains("m#1::total"), "{second}");
+    assert_eq!(files(Path::new(&cache)), 3);
 }
 
 /// Returns how many functions ran, and of how many, as a run reports it.

@@ -118,7 +118,7 @@ fn what_does_not_fit_is_explained() {
 }
 
 #[test]
-fn a_component_has_a_profile_of_its_largest_module() {
+fn the_profile_of_a_component_with_one_module_is_that_of_the_module() {
     let folder = Folder::new();
     let (component, profile) = (folder.file("component.wat", COMPONENT), folder.path("p.wprof"));
     let ran = wprof(&["run", "--exact", "-o", &profile, "--invoke", "count(1000)", &component]);
@@ -189,12 +189,10 @@ fn commands_of_wasi_0_2_run_like_programs() {
     let (command, profile) = (folder.file("command.wat", COMMAND), folder.path("p.wprof"));
     let ran = wprof(&["run", "--exact", "-o", &profile, &command]);
     assert!(ran.err.contains("main"), "{}", ran.err);
-    assert!(ran.err.contains("core module 0") && ran.err.contains("p.core0.wprof"), "{}", ran.err);
+    assert!(ran.err.contains("m::main") && ran.err.contains("libc::realloc"), "{}", ran.err);
     assert_eq!(ran.succeeded(), "hello\n");
     let report = wprof(&["report", &profile]).succeeded();
-    assert!(report.contains("main"), "{report}");
-    let other = wprof(&["report", &folder.path("p.core0.wprof")]).succeeded();
-    assert!(other.contains("function"), "{other}");
+    assert!(report.contains("m::main") && report.contains("libc::realloc"), "{report}");
     assert_eq!(wprof(&["run", "-q", &command, "argument"]).code, Some(1));
     assert_eq!(wprof(&["run", "-q", "--profile", "off", &command]).succeeded(), "hello\n");
 }
@@ -260,7 +258,7 @@ fn all_instances_of_a_core_module_are_in_its_profile() {
 }
 
 /// Two components, one of which calls the other.
-const CALLS: &str = r#"(component
+pub const CALLS: &str = r#"(component
   (component $Shop
     (core module $m (func (export "price") (param i32) (result i32) (i32.mul (local.get 0) (i32.const 3))))
     (core instance $m (instantiate $m))
@@ -283,41 +281,140 @@ const CALLS: &str = r#"(component
   (instance $till (instantiate $Till (with "test:shop/prices" (instance $shop "test:shop/prices"))))
   (export "total" (func $till "total")))"#;
 
-/// Calls between components are code of adapters, which has its own profile, and its place in contexts.
+/// The names of functions of [`CALLS`], whose two modules have the same name, with their calls.
+const CALLED: [(&str, u64); 3] =
+    [("adapters::adapter test:shop/prices#price", 100), ("m#0::price", 100), ("m#1::total", 1)];
+
+/// Returns the names of a profile's functions and their calls, by name.
+fn called(profile: &str) -> Vec<(String, u64)> {
+    let report = wprof(&["report", "--json", profile]).succeeded();
+    let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+    let functions = report["functions"].as_array().expect("a list").iter();
+    let called = functions.map(|function| {
+        (function["name"].as_str().expect("a name").to_owned(), function["calls"].as_u64().expect("a number"))
+    });
+    let mut called: Vec<(String, u64)> = called.collect();
+    called.sort();
+    called
+}
+
+/// A profile covers the core modules of both components, and the code of the adapter between them.
 #[test]
-fn adapters_are_told_apart() {
+fn one_profile_has_the_functions_of_all_core_modules() {
     let folder = Folder::new();
     let (component, profile) = (folder.file("calls.wat", CALLS), folder.path("p.wprof"));
-    let run =
-        ["run", "--exact", "--collect", "edges,cct", "-o", &profile, "--invoke", "total(100)", &component];
-    let ran = wprof(&run);
-    assert!(ran.err.contains("core module 2 (adapters) ran 1 function: see p.core2.wprof"), "{}", ran.err);
-    assert_eq!(ran.succeeded(), "15150\n");
+    for collect in ["edges", "blocks", "paths", "edges,cct", "paths,cct"] {
+        let run = ["run", "--collect", collect, "-o", &profile, "--invoke", "total(100)", &component];
+        let ran = wprof(&run);
+        for (name, _) in CALLED {
+            assert!(ran.err.contains(name), "{collect}: {}", ran.err);
+        }
+        assert_eq!(ran.succeeded(), "15150\n");
+        let expected = CALLED.map(|(name, calls)| (name.to_owned(), calls));
+        assert_eq!(called(&profile), expected, "{collect}");
+    }
+    assert!(!std::path::Path::new(&folder.path("p.core0.wprof")).exists());
+    // Each function is found by its own name, by that with its module, and by the index that the profile has for it.
+    let price = wprof(&["annotate", &profile, "price"]).succeeded();
+    assert!(price.contains("100") && price.contains("i32.mul"), "{price}");
+    assert_eq!(wprof(&["annotate", &profile, "m#0::price"]).succeeded(), price);
+    assert_eq!(wprof(&["annotate", &profile, "0"]).succeeded(), price);
+    let total = wprof(&["annotate", &profile, "total"]).succeeded();
+    assert!(total.contains("br_if") && total.contains("99.0%"), "{total}");
+    let adapter = wprof(&["annotate", &profile, "adapters::adapter test:shop/prices#price"]).succeeded();
+    assert!(adapter.contains("100") && adapter.contains("global.set"), "{adapter}");
+    for (format, more) in [("folded", ""), ("csv", "m#0::price"), ("speedscope", ""), ("cpuprofile", "")] {
+        let exported = wprof(&["export", "--to", format, &profile]).succeeded();
+        assert!(exported.contains("m#1::total") && exported.contains(more), "{format}: {exported}");
+    }
+    let page = folder.path("p.html");
+    wprof(&["report", &profile, "--html", &page]).succeeded();
+    let page = std::fs::read_to_string(page).expect("written");
+    assert!(page.contains("m#0::price") && page.contains("m#1::total"));
+}
+
+/// A call from one component to another leads from its function to the adapter, and from there to the callee.
+#[test]
+fn contexts_lead_through_adapters_from_one_component_to_another() {
+    let folder = Folder::new();
+    let (component, profile) = (folder.file("calls.wat", CALLS), folder.path("p.wprof"));
+    let run = ["run", "-q", "--collect", "edges,cct", "-o", &profile, "--invoke", "total(100)", &component];
+    wprof(&run).succeeded();
+    let folded = wprof(&["export", "--to", "folded", "--weight", "calls", &profile]).succeeded();
+    let stack = CALLED.map(|(name, _)| name);
+    assert!(folded.contains(&format!("{};{};{} 100", stack[2], stack[0], stack[1])), "{folded}");
     let contexts = wprof(&["report", "--cct", &profile]).succeeded();
-    assert!(contexts.contains("adapter test:shop/prices#price"), "{contexts}");
-    let of_adapters = folder.path("p.core2.wprof");
-    let report = wprof(&["report", &of_adapters]).succeeded();
-    assert!(report.contains("adapter test:shop/prices#price"), "{report}");
-    let annotated = wprof(&["annotate", &of_adapters, "adapter test:shop/prices#price"]).succeeded();
-    assert!(annotated.contains("100") && annotated.contains("global.set"), "{annotated}");
+    let depth = |name: &str| {
+        let line = contexts.lines().find(|line| line.contains(name)).expect("a row");
+        line.find(name).expect("a name")
+    };
+    assert!(
+        depth("m#1::total") < depth("adapters::") && depth("adapters::") < depth("m#0::price"),
+        "{contexts}"
+    );
+    let callers = wprof(&["report", &profile, "--callers", "price"]);
+    assert!(callers.succeeded().contains("adapters::adapter test:shop/prices#price"));
 }
 
 #[test]
-fn advice_is_for_one_module_of_a_component() {
+fn profiles_of_component_runs_add_up_and_compare() {
+    let folder = Folder::new();
+    let component = folder.file("calls.wat", CALLS);
+    let [first, second, sum] = ["a.wprof", "b.wprof", "sum.wprof"].map(|name| folder.path(name));
+    for (profile, call) in [(&first, "total(100)"), (&second, "total(50)")] {
+        wprof(&["run", "-q", "--exact", "-o", profile, "--invoke", call, &component]).succeeded();
+    }
+    wprof(&["merge", "-o", &sum, &first, &second]).succeeded();
+    let calls: Vec<u64> = called(&sum).into_iter().map(|(_, calls)| calls).collect();
+    assert_eq!(calls, [150, 150, 2]);
+    let changed = wprof(&["diff", &first, &second]).succeeded();
+    assert!(changed.contains("m#0::price") && changed.contains("m#1::total"), "{changed}");
+}
+
+#[test]
+fn each_core_module_has_its_own_advice() {
+    let folder = Folder::new();
+    let (component, profile) = (folder.file("calls.wat", CALLS), folder.path("p.wprof"));
+    wprof(&["run", "-q", "--exact", "-o", &profile, "--invoke", "total(100000)", &component]).succeeded();
+    let run = ["run", "-v", "--eager", "--profile", "off", "--profile-use", &profile];
+    let used = wprof(&[&run[..], &["--invoke", "total(1000)", &component]].concat());
+    for (name, _) in CALLED {
+        assert!(used.err.contains(&format!("{name} reoptimized")), "{}", used.err);
+    }
+    assert_eq!(used.succeeded(), "1501500\n");
+    let decisions = ["--profile", "off", "--profile-use", &profile, "--stage", "decisions"];
+    for function in ["m#1::total", "m#0::price"] {
+        wprof(&[&["explain", &component, function], &decisions[..]].concat()).succeeded();
+    }
+    let alien =
+        folder.file("alien.wat", CALLS.replace("i32.const 3", "i32.const 4").replace("i32.add", "i32.xor"));
+    let refused = wprof(&["run", "-q", "--profile-use", &profile, "--invoke", "total(4)", &alien]).failed();
+    assert!(refused.contains("a profile of another module"), "{refused}");
+}
+
+/// A component of which one module is another build still has the advice for the other.
+#[test]
+fn advice_is_left_out_for_modules_that_have_changed() {
     let folder = Folder::new();
     let (component, profile) = (folder.file("twice.wat", TWICE), folder.path("p.wprof"));
     wprof(&["run", "-q", "--exact", "-o", &profile, "--invoke", "a(1000)", &component]).succeeded();
     let used = wprof(&["run", "-q", "--profile-use", &profile, "--invoke", "b(4)", &component]);
     assert_eq!(used.succeeded(), "10\n");
-    let alien = folder.file(
-        "alien.wat",
-        TWICE
-            .replace("i32.const 3", "i32.const 4")
-            .replace("$sum", "$n")
-            .replace("i32.const 1)", "i32.const 2)"),
-    );
-    let refused = wprof(&["run", "-q", "--profile-use", &profile, "--invoke", "b(4)", &alien]).failed();
-    assert!(refused.contains("a profile of another module"), "{refused}");
+    let changed = folder.file("changed.wat", TWICE.replace("i32.const 3", "i32.const 4"));
+    let used = wprof(&["run", "-q", "--profile-use", &profile, "--invoke", "b(4)", &changed]);
+    assert_eq!(used.succeeded(), "10\n");
+}
+
+#[test]
+fn backtraces_say_in_which_core_module_a_frame_is() {
+    let folder = Folder::new();
+    let trapping = CALLS.replace("(i32.mul (local.get 0) (i32.const 3))", "unreachable");
+    let component = folder.file("traps.wat", trapping);
+    let trapped = wprof(&["run", "-q", "--invoke", "total(3)", &component]);
+    assert_eq!(trapped.code, Some(134), "{}", trapped.err);
+    for (name, _) in CALLED {
+        assert!(trapped.err.contains(name), "{}", trapped.err);
+    }
 }
 
 #[test]
@@ -350,10 +447,13 @@ fn a_profile_says_which_core_module_is_explained() {
     let explain = |function: &str, profile: &str| {
         wprof(&["explain", &component, function, "--weights", profile, "--stage", "plan"])
     };
-    // Function 1 of the module that calls, whose import is function 0.
-    assert!(explain("1", &profile).succeeded().starts_with("total: "));
-    assert!(explain("0", &folder.path("p.core0.wprof")).succeeded().starts_with("price: "));
-    let used = ["explain", &component, "1", "--profile", "off", "--profile-use", &profile];
+    let total = explain("total", &profile).succeeded();
+    assert!(total.starts_with("total: "));
+    assert_eq!(explain("m#1::total", &profile).succeeded(), total);
+    // As in the profile, indices count through all modules: the first one has one function, the second an import.
+    assert_eq!(explain("2", &profile).succeeded(), total);
+    assert!(explain("0", &profile).succeeded().starts_with("price: "));
+    let used = ["explain", &component, "2", "--profile", "off", "--profile-use", &profile];
     wprof(&[&used[..], &["--stage", "decisions"]].concat()).succeeded();
 }
 
@@ -367,7 +467,7 @@ fn a_component_with_hints_does_the_same() {
     let printed = run(&component, &profile);
     let hinted = folder.path("hinted.wasm");
     let ran = wprof(&["hints", &component, &profile, "-o", &hinted]);
-    assert!(ran.err.contains("metadata.code.branch_hint: 1 hint in 1 function"), "{}", ran.err);
+    assert!(ran.err.contains("m#1: metadata.code.branch_hint: 1 hint in 1 function"), "{}", ran.err);
     ran.succeeded();
     let other = folder.path("other.wprof");
     assert_eq!(run(&hinted, &other), printed);
@@ -379,6 +479,25 @@ fn a_component_with_hints_does_the_same() {
     );
     let split = ["hints", &component, &profile, "--split", &folder.path("f.split")];
     assert!(wprof(&split).failed().contains("wasm-split takes no components"));
+}
+
+#[test]
+fn a_profile_of_a_component_places_counters_in_each_core_module() {
+    let folder = Folder::new();
+    let (text, profile) = (folder.file("calls.wat", CALLS), folder.path("p.wprof"));
+    let run = |component: &str| {
+        let run = ["run", "-q", "--exact", "-o", &profile, "--invoke", "total(100)", component];
+        wprof(&run).succeeded()
+    };
+    run(&text);
+    let (component, out) = (folder.path("c.wasm"), folder.path("out.wasm"));
+    wprof(&["hints", &text, &profile, "-o", &component]).succeeded();
+    run(&component);
+    let other = folder.count_profile();
+    let instrument = |weights: &str| wprof(&["instrument", &component, "-o", &out, "--weights", weights]);
+    assert!(instrument(&other).failed().contains("belongs to another module"));
+    instrument(&profile).succeeded();
+    assert_eq!(wprof(&["run", "-q", "--invoke", "total(100)", &out]).succeeded(), "15150\n");
 }
 
 #[test]
@@ -431,60 +550,29 @@ fn alike(names: [&str; 2]) -> String {
     )
 }
 
-/// Returns the counts of the only function of a profile: calls and instructions.
-fn only_function(profile: &str) -> (u64, u64) {
-    let report = wprof(&["report", "--json", profile]).succeeded();
-    let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
-    let [function] = &report["functions"].as_array().expect("a list")[..] else { panic!("{report}") };
-    (function["calls"].as_u64().expect("a number"), function["ops"].as_u64().expect("a number"))
-}
-
 #[test]
-fn core_modules_of_the_same_code_have_one_profile() {
+fn core_modules_of_the_same_code_are_told_apart() {
     let folder = Folder::new();
-    let component = folder.file("alike.wat", alike(["work", "work"]));
     let profile = folder.path("p.wprof");
-    for collect in ["edges", "blocks", "paths", "edges,cct"] {
-        let run = |calls: &[&str]| {
-            let run = ["run", "--collect", collect, "-o", &profile];
-            let calls: Vec<&str> = calls.iter().flat_map(|call| ["--invoke", call]).collect();
-            let ran = wprof(&[&run[..], &calls, &[&component]].concat());
-            assert!(ran.err.contains("core modules 0 and 1 have the same code"), "{}", ran.err);
-            ran.succeeded();
-            only_function(&profile)
-        };
-        let (first, second, both) = (run(&["a(100)"]), run(&["b(1000)"]), run(&["a(100)", "b(1000)"]));
-        assert_eq!((first.0, second.0, both), (1, 1, (2, first.1 + second.1)), "{collect}");
-        assert!(second.1 > 9 * first.1, "{second:?} {first:?}");
-        assert!(!std::path::Path::new(&folder.path("p.core1.wprof")).exists());
-    }
-    wprof(&["run", "-q", "--exact", "-o", &profile, "--invoke", "b(1000)", &component]).succeeded();
-    let used = ["run", "-q", "--profile-use", &profile, "--invoke", "a(7)", &component];
-    assert_eq!(wprof(&used).succeeded(), "48\n");
-    // Both get the hints, whichever it was that ran.
-    let hinted = folder.path("hinted.wasm");
-    wprof(&["hints", &component, &profile, "-o", &hinted]).succeeded();
-    let bytes = std::fs::read(&hinted).expect("written");
-    let sections = bytes.windows(25).filter(|part| part == b"metadata.code.branch_hint").count();
-    assert_eq!(sections, 2);
-}
-
-#[test]
-fn core_modules_of_the_same_code_with_other_names_are_told_apart() {
-    let folder = Folder::new();
-    let component = folder.file("names.wat", alike(["first", "second"]));
-    let (profile, other) = (folder.path("p.wprof"), folder.path("p.core1.wprof"));
-    let run = ["run", "--exact", "-o", &profile, "--invoke", "a(100)", "--invoke", "b(1000)", &component];
-    let ran = wprof(&run);
-    assert!(ran.err.contains("core module 1 (m1) ran 1 function: see p.core1.wprof"), "{}", ran.err);
-    assert_eq!(ran.succeeded(), "48\n49\n");
-    let ((calls, few), (other_calls, many)) = (only_function(&profile), only_function(&other));
-    assert!((calls, other_calls) == (1, 1) && many > 9 * few, "{few} {many}");
-    for (profile, own, alien) in [(&profile, "first", "second"), (&other, "second", "first")] {
-        let report = wprof(&["report", profile]).succeeded();
-        assert!(report.contains(own) && !report.contains(alien), "{report}");
-        wprof(&["annotate", profile, own]).succeeded();
-        let explained = wprof(&["explain", &component, own, "--weights", profile, "--stage", "plan"]);
-        assert!(explained.succeeded().starts_with(&format!("{own}: ")));
+    for (names, expected) in
+        [(["work", "work"], ["m0::work", "m1::work"]), (["first", "second"], ["m0::first", "m1::second"])]
+    {
+        let component = folder.file("alike.wat", alike(names));
+        for collect in ["edges", "blocks", "paths", "edges,cct"] {
+            let run = ["run", "-q", "--collect", collect, "-o", &profile];
+            let calls = ["--invoke", "a(100)", "--invoke", "b(1000)", "--invoke", "b(1000)", &component];
+            assert_eq!(wprof(&[&run[..], &calls].concat()).succeeded(), "48\n49\n49\n");
+            let found = called(&profile);
+            let found: Vec<(&str, u64)> = found.iter().map(|(name, calls)| (&**name, *calls)).collect();
+            assert_eq!(found, [(expected[0], 1), (expected[1], 2)], "{collect}");
+        }
+        let used = ["run", "-q", "--profile-use", &profile, "--invoke", "a(7)", &component];
+        assert_eq!(wprof(&used).succeeded(), "48\n");
+        // Advice for one is advice for the other, and so are hints.
+        let hinted = folder.path("hinted.wasm");
+        wprof(&["hints", &component, &profile, "-o", &hinted]).succeeded();
+        let bytes = std::fs::read(&hinted).expect("written");
+        let sections = bytes.windows(25).filter(|part| part == b"metadata.code.branch_hint").count();
+        assert_eq!(sections, 2);
     }
 }

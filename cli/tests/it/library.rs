@@ -12,7 +12,7 @@ use wprof_report::html::{self, HtmlPage};
 use wprof_report::page::{Page, Style};
 use wprof_report::rank::{self, Runs};
 use wprof_report::text::{self, ContextOptions, Order, ReportOptions};
-use wprof_report::{Ownership, Sources, View, annotate, diff, explain, export, hints, residual};
+use wprof_report::{Ownership, Program, Sources, View, annotate, diff, explain, export, hints, residual};
 
 use super::residual::called;
 use super::{Folder, command, program, wprof};
@@ -34,6 +34,7 @@ fn page(write: impl FnOnce(&mut Page)) -> String {
 /// A program with debug information that ran, its profile, and the files of both.
 struct Ran {
     module: Module,
+    code: Program,
     program: String,
     profile: Profile,
     file: String,
@@ -46,16 +47,17 @@ impl Ran {
         let engine = Engine::new(&Config::new()).expect("an engine");
         let module = Module::from_file(&engine, &program).expect("a module");
         let profile = Profile::read(Path::new(&file)).expect("a profile");
-        Self { module, program, profile, file }
+        let code = Program::from(&module);
+        Self { module, code, program, profile, file }
     }
 
     /// As commands with the option `--library` see it.
     fn view<'a>(&'a self, ownership: &'a Ownership) -> View<'a> {
-        View::new(&self.profile, Some(&self.module)).owned(ownership).at(Path::new(&self.program))
+        View::new(&self.profile, Some(&self.code)).owned(ownership).at(Path::new(&self.program))
     }
 
     fn ownership(&self) -> Ownership {
-        Ownership::new(Some(&self.module), Vec::new(), Vec::new())
+        Ownership::new(Some(&self.code), Vec::new(), Vec::new())
     }
 }
 
@@ -165,7 +167,7 @@ fn pages_are_those_of_the_command() {
 fn annotations_are_those_of_the_command() {
     let folder = Folder::new();
     let ran = Ran::new(&folder, "paths", "5");
-    let view = View::new(&ran.profile, Some(&ran.module));
+    let view = View::new(&ran.profile, Some(&ran.code));
     let sources = || Sources::new(Path::new(&ran.program));
     let shown = page(|page| annotate::function(page, &view, "parse_value", sources()).expect("a function"));
     assert_eq!(shown, wprof(&["annotate", &ran.file, "parse_value"]).succeeded());
@@ -185,13 +187,13 @@ fn comparisons_are_those_of_the_command() {
     let (mut before, mut after) = (Ran::new(&folder, "edges", "3"), Ran::new(&folder, "edges", "5"));
     share_names(&mut before.profile, &mut after.profile);
     let comparison = Comparison::of_amounts(&before.profile, &after.profile);
-    let view = View::new(&before.profile, Some(&before.module));
+    let view = View::new(&before.profile, Some(&before.code));
     let changes = page(|page| diff::changes(page, &comparison, (&view, &after.profile), 10));
     assert_eq!(changes, wprof(&["diff", &before.file, &after.file]).succeeded());
     let agree = page(|page| diff::overlap(page, &before.profile, &after.profile).expect("edges"));
     assert_eq!(agree, wprof(&["overlap", &before.file, &after.file]).succeeded());
     let options = export::Options::default();
-    let changes = Changes::new(before.profile, after.profile, Some(&after.module), options).expect("changes");
+    let changes = Changes::new(before.profile, after.profile, Some(&after.code), options).expect("changes");
     let mut image = Vec::new();
     changes.write(&mut image).expect("a vector grows");
     let args = ["export", "--to", "flamegraph", "--against", &before.file, &after.file];
@@ -208,14 +210,15 @@ fn paths_are_ranked_as_the_command_does() {
     assert_eq!(tests, wprof(&["rank", "--tests", &files[0], &files[1], &files[2]]).succeeded());
     let engine = Engine::new(&Config::new()).expect("an engine");
     let module = Module::from_file(&engine, folder.path("two.wat")).expect("a module");
-    let runs = Runs { failing: &profiles[2..], passing: &profiles[..2], module: Some(&module) };
+    let code = Program::from(&module);
+    let runs = Runs { failing: &profiles[2..], passing: &profiles[..2], program: Some(&code) };
     let found = suspects(runs.failing, runs.passing).expect("one module");
     let shown = page(|page| rank::suspects(page, &found, &runs, 10));
     let args = ["rank", "--failing", &files[2], "--passing", &files[0], &files[1]];
     assert_eq!(shown, wprof(&args).succeeded());
     let tested = &profiles[0];
     let untested = profiles[1].residual(tested).expect("paths");
-    let view = View::new(&profiles[1], Some(&module));
+    let view = View::new(&profiles[1], Some(&code));
     let shown = page(|page| residual::untested(page, &view, &untested, 10));
     let ran = command(&["residual", "--tested", &files[0], "--run", &files[1]]).output().expect("it starts");
     assert_eq!(shown, String::from_utf8(ran.stdout).expect("UTF-8"));
@@ -242,7 +245,7 @@ fn exports_are_those_of_the_command() {
     for (format, name) in formats {
         let mut options = export::Options::default();
         options.ownership = ran.ownership();
-        let exported = Export::new(ran.profile.clone(), Some(&ran.module), format, options).expect(name);
+        let exported = Export::new(ran.profile.clone(), Some(&ran.code), format, options).expect(name);
         let mut bytes = Vec::new();
         exported.write(&mut bytes).expect("a vector grows");
         let file = folder.path(name);

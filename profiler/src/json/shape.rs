@@ -14,8 +14,8 @@ use super::timeline::TimelineShape;
 use crate::{
     BlockId, BlockProfile, BranchOutcome, CallTarget, CodeStats, Collector, CounterCosts, EdgeId, EdgeKind,
     EdgeProfile, Ending, EventTotal, ExtendedPath, ExtendedProfile, FigureKind, FunctionProfile, HostCalls,
-    LoopProfile, Metric, PathCount, PathOf, Profile, Run, Share, Shares, SkippedBursts, UnfinishedExit,
-    UnfinishedPath,
+    LoopProfile, Metric, ModulePart, PathCount, PathOf, Profile, Run, Share, Shares, SkippedBursts,
+    UnfinishedExit, UnfinishedPath,
 };
 
 #[derive(Serialize)]
@@ -23,6 +23,8 @@ pub(super) struct Shape<'a> {
     format: &'static str,
     program: &'a str,
     module_hash: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    modules: Vec<ModuleShape<'a>>,
     runs: Vec<RunShape<'a>>,
     code: CodeStats,
     calls: u64,
@@ -66,7 +68,8 @@ impl<'a> Shape<'a> {
         Self {
             format: "wprof-profile-1",
             program: &profile.program,
-            module_hash: profile.module_hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+            module_hash: hex(&profile.module_hash),
+            modules: profile.parts.iter().map(ModuleShape::new).collect(),
             runs: profile.runs.iter().map(RunShape::new).collect(),
             code: profile.code,
             calls: profile.calls(),
@@ -94,6 +97,28 @@ impl<'a> Shape<'a> {
             },
         }
     }
+}
+
+/// A core module of a component.
+#[derive(Serialize)]
+struct ModuleShape<'a> {
+    name: &'a str,
+    module_hash: String,
+    first_function: u32,
+    first_offset: u32,
+    code: CodeStats,
+}
+
+impl<'a> ModuleShape<'a> {
+    fn new(part: &'a ModulePart) -> Self {
+        let ModulePart { name, module_hash, first_function, first_offset, code } = part;
+        let (first_function, first_offset) = (*first_function, *first_offset);
+        Self { name, module_hash: hex(module_hash), first_function, first_offset, code: *code }
+    }
+}
+
+fn hex(hash: &[u8; 32]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The functions, serialized one by one, with the shape of each created on its turn.

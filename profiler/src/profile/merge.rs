@@ -61,6 +61,9 @@ impl Profile {
             _ => None,
         };
         self.code = self.code.merged(other.code);
+        for (part, other) in self.parts.iter_mut().zip(&other.parts) {
+            part.code = part.code.merged(other.code);
+        }
         self.time = self.time.as_ref().zip(other.time.as_ref()).map(|(ours, theirs)| ours.merged(theirs));
         self.merge_threads(other);
         let both = self.collector.as_ref().zip(other.collector.as_ref());

@@ -7,7 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{FunctionCounts, FunctionProfile, Profile, SkippedBursts, Supergraphs, ThreadProfile};
+use super::{
+    FunctionCounts, FunctionProfile, ModulePart, Profile, SkippedBursts, Supergraphs, ThreadProfile,
+};
 use crate::limits::{MAX_ALL_PATH_STEPS, MAX_PATH_STEPS};
 use crate::{
     Accuracy, AllocationProfile, BlockCounts, BlockId, BranchOutcome, Callee, Cfg, CfgError, ContextTree,
@@ -123,6 +125,8 @@ impl Profile {
         sorted("supergraphs", graphs.is_none_or(Supergraphs::is_valid))?;
         let across = graphs.map_or(&[][..], |graphs| &graphs.functions).iter().map(|graph| &graph.function);
         sorted("supergraphs", across.clone().is_sorted_by(|a, b| a.index < b.index))?;
+        let first = |part: &ModulePart| (part.first_function, part.first_offset);
+        sorted("core modules", self.parts.is_sorted_by(|a, b| first(a) < first(b)))?;
         sorted("threads", self.threads.is_sorted_by(|a, b| a.number < b.number))?;
         sorted("functions of threads", self.threads.iter().all(ThreadProfile::is_sorted))?;
         let mut steps = MAX_ALL_PATH_STEPS;

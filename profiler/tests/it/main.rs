@@ -36,6 +36,7 @@ mod linear;
 mod loops;
 mod merge;
 mod packing;
+mod parts;
 mod path_model;
 mod path_numbering;
 mod path_plan;

@@ -34,6 +34,7 @@ pub fn profile_of(program: &[Function], run: &walk::Run) -> Profile {
         branches: Vec::new(),
         timeline: None,
         supergraphs: None,
+        parts: Vec::new(),
         threads: Vec::new(),
         collector: None,
     };
@@ -270,6 +271,7 @@ pub fn example() -> Profile {
         branches: Vec::new(),
         timeline: None,
         supergraphs: None,
+        parts: Vec::new(),
         threads: Vec::new(),
         collector: None,
     }

@@ -9,13 +9,15 @@ use wprof_profiler::export::{self, PlaceInFunction, SampleProfile};
 
 use crate::code_map;
 use crate::error::{Error, Result, ensure};
+use crate::program::Program;
 
 /// Returns the executions of all lines, and the targets of indirect calls on them.
 ///
 /// # Errors
 /// Returns an error if the module has no DWARF, or the profile has no counts of code.
 pub fn build(module: &Module, profile: &Profile) -> Result<SampleProfile> {
-    let (source, code) = (Source::new(module), code_map::of_functions_that_ran(module, profile)?);
+    let (source, code) =
+        (Source::new(module), code_map::of_functions_that_ran(&Program::from(module), profile)?);
     let mut samples = SampleProfile::default();
     for function in &profile.functions {
         let rows = export::executions(function, &code).into_iter();

@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::program::Program;
 use serde::Serialize;
-use wprof::Module;
 use wprof_profiler::FunctionProfile;
 use wprof_profiler::export::{CodeMap, SourceLine};
 
-use crate::disassembly::{self, Line};
+use crate::disassembly::Line;
 use crate::error::Result;
 use crate::names;
 use crate::sources::Sources;
@@ -53,10 +53,10 @@ impl Code {
     ///
     /// # Errors
     /// Returns an error if the printer fails.
-    pub fn new(module: Option<&Module>, functions: &[&FunctionProfile], map: &CodeMap) -> Result<Self> {
-        let Some(module) = module else { return Ok(Self::default()) };
+    pub fn new(program: Option<&Program>, functions: &[&FunctionProfile], map: &CodeMap) -> Result<Self> {
+        let Some(program) = program else { return Ok(Self::default()) };
         let indices: Vec<u32> = functions.iter().map(|function| function.index).collect();
-        let lines = disassembly::of_functions(module, &indices)?;
+        let lines = program.disassembled(&indices)?;
         let used = |line: &Line| source_of(line, map).map(|source| source.file);
         let used: BTreeSet<u32> = lines.values().flatten().filter_map(used).collect();
         let numbers: HashMap<u32, i64> = used.iter().copied().zip(0..).collect();

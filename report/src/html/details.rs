@@ -170,7 +170,7 @@ impl Shown {
             if let Some(share) = shares.get_mut(&index) {
                 *share = share.max(of_time);
             } else if routine.own.samples > 0
-                && let Some(function) = view.module.and_then(|module| module.idle_function(index).ok())
+                && let Some(function) = view.program.and_then(|program| program.idle_function(index).ok())
             {
                 timed.insert(index, function);
                 shares.insert(index, of_time);
@@ -365,7 +365,7 @@ fn indirect_calls(view: &View<'_>, function: &FunctionProfile) -> Vec<IndirectCa
 }
 
 fn tries(view: &View<'_>, function: &FunctionProfile) -> Vec<Tried> {
-    let found = view.module.map_or_else(Vec::new, |module| tries::of_function(module, function));
+    let found = view.program.map_or_else(Vec::new, |program| program.tries(function));
     let shape = |tried: tries::Tried| {
         let (tags, caught) =
             tried.caught.into_iter().flatten().map(|caught| (caught.tag, caught.count)).unzip();

@@ -110,9 +110,9 @@ impl<'a> HtmlPage<'a> {
         if let Some(before) = &mut options.before {
             share_names(before, profile.to_mut());
         }
-        let map = view.module.map(code_map::of_lines).unwrap_or_default();
+        let map = view.program.map(code_map::of_lines).unwrap_or_default();
         let shown = Shown::new(&View { profile: &profile, ..*view });
-        let code = Code::new(view.module, &shown.functions(&profile), &map)?;
+        let code = Code::new(view.program, &shown.functions(&profile), &map)?;
         Ok(Self { view: *view, profile, map, shown, code, options })
     }
 
@@ -171,7 +171,7 @@ impl<'a> HtmlPage<'a> {
     fn with_inlined<'p>(&self, profile: &'p Profile, owners: &mut Owners<'_>) -> Cow<'p, Profile> {
         match self.options.before {
             Some(_) => Cow::Borrowed(profile),
-            None => code_map::with_inlined_seen(profile, self.view.module, &mut |symbol| owners.add(symbol)),
+            None => code_map::with_inlined_seen(profile, self.view.program, &mut |symbol| owners.add(symbol)),
         }
     }
 

@@ -35,7 +35,9 @@ impl<'a> Owners<'a> {
 
     /// Returns the owner of a function of the module.
     pub fn of_function(&self, index: u32, name: Option<&str>) -> Owner {
-        self.view.ownership.of_function(self.view.module, index, name)
+        let part = self.view.profile.part_of(index);
+        let name = name.map(|name| part.map_or(name, |part| part.own_name(name)));
+        self.view.ownership.of_function(self.view.program, index, name)
     }
 
     /// Returns the owner of a callee.

@@ -208,16 +208,16 @@ pub fn objects(view: &View<'_>, all: &AllocationProfile, limit: usize) -> Table 
             plain(grouped(object.bytes)),
             span(percent(object.bytes, whole), Ink::of_share(object.bytes, whole)),
             plain(grouped(object.count)),
-            plain(type_name(view, object.ty)),
+            plain(type_name(view, (object.function, object.ty))),
             span(name(view, object.function), Ink::Name),
         ]);
     }
     table
 }
 
-/// Returns the name of a type, or its index.
-fn type_name(view: &View<'_>, index: u32) -> String {
-    let named = view.module.and_then(|module| module.type_name(index));
+/// Returns the name of a type of a function's module, or its index.
+fn type_name(view: &View<'_>, (function, index): (u32, u32)) -> String {
+    let named = view.program.and_then(|program| program.type_name(function, index));
     named.map_or_else(|| index.to_string(), names::harmless)
 }
 

@@ -17,7 +17,7 @@ use crate::disassembly::Line;
 use crate::names;
 use crate::source_line::SourceLine;
 use crate::sources::Sources;
-use crate::tries::{self, Tried};
+use crate::tries::Tried;
 
 /// A function and the data to annotate it.
 #[derive(Debug)]
@@ -182,8 +182,8 @@ impl<'a, 'p> Writer<'a, 'p> {
         page.line(&[span(format!("{heading}{times:>width$}  block"), Ink::Faint)]);
         let (all_ops, ways) = (function.ops(), ways_out(function));
         let (next, open, source) = (0, None, None);
-        let tries = match (view.module, is_counted) {
-            (Some(module), true) => tries::of_function(module, function),
+        let tries = match (view.program, is_counted) {
+            (Some(program), true) => program.tries(function),
             _ => Vec::new(),
         };
         let mut writer = Self {

@@ -61,13 +61,13 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
 /// Returns the hottest `limit` lines of an exact profile. Instructions of a library count for the innermost line of the program's own that it
 /// is inlined into.
 pub fn hottest(view: &View<'_>, limit: usize) -> Vec<LineOps> {
-    let Some(module) = view.module.filter(|_| view.sampled().is_none()) else {
+    let Some(program) = view.program.filter(|_| view.sampled().is_none()) else {
         return Vec::new();
     };
     let hottest = view.profile.functions_by_ops().into_iter().take(FUNCTIONS).filter(|(_, ops)| *ops > 0);
     let mut functions: Vec<&FunctionProfile> = hottest.map(|(function, _)| function).collect();
     functions.sort_by_key(|function| function.index);
-    let Ok(code) = code_map::of_instructions(module, &functions) else { return Vec::new() };
+    let Ok(code) = code_map::of_instructions(program, &functions) else { return Vec::new() };
     let mut sums: HashMap<Line, Sums> = HashMap::new();
     for execution in
         functions.iter().flat_map(|function| executions(function, &code)).filter(|row| row.ops > 0)

@@ -60,12 +60,12 @@ impl std::fmt::Display for Line {
 /// Returns the place of the code at an offset: beginning with the innermost line of the program's own or, if all lines
 /// are a library's, with the innermost line.
 pub fn place_at(view: &View<'_>, offset: u32) -> Place {
-    view.module.map_or_else(Place::default, |module| of_symbols(view, &module.symbols_at(offset)))
+    view.program.map_or_else(Place::default, |program| of_symbols(view, &program.symbols_at(offset)))
 }
 
 /// Returns the same, unless the code has no line of its own, but only the code that it is inlined into has one.
 pub fn place_with_line(view: &View<'_>, offset: u32) -> Option<Place> {
-    let symbols = view.module?.symbols_at(offset);
+    let symbols = view.program?.symbols_at(offset);
     let first = symbols.first()?;
     let has_line = first.file().is_some() && first.line().is_some_and(|line| line > 0);
     has_line.then(|| of_symbols(view, &symbols))

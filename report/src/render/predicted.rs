@@ -100,7 +100,7 @@ fn sum(branches: &[BranchOutcome]) -> BranchOutcome {
 
 fn function(view: &View<'_>, branch: &BranchOutcome) -> String {
     let index = branch.function;
-    let of_module = view.module.and_then(|module| module.func_name(index));
+    let of_module = view.program.and_then(|program| program.func_name(index));
     let of_profile = view.profile.function(index).and_then(|function| function.name.as_deref());
-    names::shown(index, of_profile.or(of_module))
+    names::shown(index, of_profile.or(of_module.as_deref()))
 }

@@ -78,7 +78,7 @@ pub fn hottest(view: &View<'_>, limit: usize) -> Vec<LoopTime> {
 
 /// Returns the loops of a function, outer before inner; none if they are not known.
 fn loops(view: &View<'_>, index: u32) -> Vec<Loop> {
-    let idle = || view.module.and_then(|module| module.idle_function(index).ok());
+    let idle = || view.program.and_then(|program| program.idle_function(index).ok());
     let function = view.profile.function(index).cloned().or_else(idle);
     let of = |function: FunctionProfile| -> Vec<Loop> {
         let blocks = |found: &[BlockId]| {

@@ -6,7 +6,7 @@ use super::numbers::{grouped, percent};
 use super::page::{Ink, plain, span};
 use super::table::{Side, Table};
 use super::view::View;
-use crate::tries::{self, Caught, Tried};
+use crate::tries::{Caught, Tried};
 
 /// Returns the `limit` `try`s that caught most often, then those that were entered most; empty without the module.
 pub fn table(view: &View<'_>, limit: usize) -> Table {
@@ -18,10 +18,9 @@ pub fn table(view: &View<'_>, limit: usize) -> Table {
         ("place", Side::Place),
         ("function", Side::Left),
     ]);
-    let Some(module) = view.module else { return table };
+    let Some(program) = view.program else { return table };
     let functions = view.profile.functions.iter();
-    let of_function =
-        |function| tries::of_function(module, function).into_iter().map(move |tried| (function, tried));
+    let of_function = |function| program.tries(function).into_iter().map(move |tried| (function, tried));
     let mut all: Vec<_> = functions.flat_map(of_function).filter(|(_, tried)| tried.entered > 0).collect();
     all.sort_by_key(|(_, tried)| Reverse((tried.caught_in_all(), tried.entered)));
     for (function, tried) in all.into_iter().take(limit) {

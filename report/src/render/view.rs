@@ -1,14 +1,15 @@
-//! A profile together with its module, if that is available.
+//! A profile together with the code of its program, if that is available.
 //!
-//! The module is optional: a report needs only the profile, and with the module it also shows source lines.
+//! The code is optional: a report needs only the profile, and with the code it also shows source lines.
 
 use std::path::Path;
 
-use wprof::{FrameSymbol, Module};
+use wprof::FrameSymbol;
 use wprof_profiler::{FunctionProfile, Profile, Rate};
 
 use crate::names;
 use crate::ownership::{Ownership, USUAL};
+use crate::program::Program;
 use crate::source_line::SourceLine;
 
 /// A profile to be shown.
@@ -16,8 +17,8 @@ use crate::source_line::SourceLine;
 pub struct View<'a> {
     /// The profile.
     pub(crate) profile: &'a Profile,
-    /// The profile's module, if available.
-    pub(crate) module: Option<&'a Module>,
+    /// The code of the profile's program, if available.
+    pub(crate) program: Option<&'a Program>,
     /// The number of instructions executed in total.
     pub(crate) ops: u64,
     /// The owners of source files.
@@ -27,10 +28,10 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Creates a view of a profile. `module` must be the profile's; without it there are no source lines, code and inlined
+    /// Creates a view of a profile. `program` must be the profile's; without it there are no source lines, code and inlined
     /// functions, and library functions are told by their names only.
-    pub fn new(profile: &'a Profile, module: Option<&'a Module>) -> Self {
-        Self { profile, module, ops: profile.ops(), ownership: &USUAL, path: None }
+    pub fn new(profile: &'a Profile, program: Option<&'a Program>) -> Self {
+        Self { profile, program, ops: profile.ops(), ownership: &USUAL, path: None }
     }
 
     /// Returns the profile.
@@ -88,7 +89,7 @@ impl<'a> View<'a> {
 
     /// Returns the source line of the code at `offset`.
     pub(crate) fn line(&self, offset: u32) -> Option<SourceLine> {
-        SourceLine::at(self.module?, offset)
+        SourceLine::of_symbols(&self.program?.symbols_at(offset))
     }
 }
 
@@ -96,7 +97,7 @@ impl View<'_> {
     /// Returns the line that the source function with a display name executes at `offset`, where it is inlined, with the
     /// innermost function that is inlined into it there.
     pub(crate) fn line_in(&self, offset: u32, name: &str) -> Option<SourceLine> {
-        let symbols = self.module?.symbols_at(offset);
+        let symbols = self.program?.symbols_at(offset);
         let is_it = |symbol: &FrameSymbol| symbol.name().is_some_and(|raw| names::of_symbol(raw) == name);
         let at = symbols.iter().rposition(is_it)?;
         let line = symbols[at].line().filter(|&line| line > 0)?;

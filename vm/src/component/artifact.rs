@@ -28,7 +28,7 @@ impl Engine {
         precompile(self, bytes.as_ref(), self.config().clone())
     }
 
-    /// Compiles a component ahead of time with an earlier profile of one of its core modules, as
+    /// Compiles a component ahead of time with an earlier profile of it, or of one of its core modules, as
     /// [`precompile_module_with`](Engine::precompile_module_with) does modules.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use wprof_jit::module::ModuleBytes;
 
+use super::core_modules::{self, CoreModule};
 use super::fuse::fuse;
 use super::inline::inline;
 use super::parse::parse;
@@ -31,6 +32,8 @@ struct Inner {
     /// The binary, parts of which are the core modules.
     bytes: ModuleBytes,
     plan: Plan,
+    /// The core modules and adapters, each once.
+    core_modules: Vec<CoreModule>,
 }
 
 impl fmt::Debug for Inner {
@@ -75,8 +78,12 @@ impl Component {
         if engine.config().modules.fuses {
             fuse(engine, &mut plan, source);
         }
+        let begins: Vec<usize> = parsed.modules.iter().map(|range| range.start).collect();
         drop(parsed);
-        Ok(Component(Arc::new(Inner { engine: engine.clone(), bytes, plan })))
+        let (own, adapters) =
+            (begins.into_iter().zip(&plan.modules), plan.adapters.iter().map(|of| &of.module));
+        let core_modules = core_modules::place(bytes.len(), own, adapters);
+        Ok(Component(Arc::new(Inner { engine: engine.clone(), bytes, plan, core_modules })))
     }
 
     /// Loads a component from a file.
@@ -152,6 +159,10 @@ impl Component {
 
     pub(super) fn shared_bytes(&self) -> &ModuleBytes {
         &self.0.bytes
+    }
+
+    pub(super) fn placed(&self) -> &[CoreModule] {
+        &self.0.core_modules
     }
 
     pub(super) fn plan(&self) -> &Plan {

@@ -50,6 +50,7 @@ mod bridge;
 mod call;
 #[allow(clippy::module_inception, reason = "it is named after the file format")]
 mod component;
+mod core_modules;
 mod export_index;
 mod faults;
 mod func;
@@ -65,6 +66,7 @@ mod module_type;
 mod names;
 mod parse;
 mod plan;
+mod profiles;
 mod resolve;
 mod resource;
 mod state;
@@ -78,6 +80,7 @@ mod val;
 mod versions;
 
 pub use component::{Component, is_component};
+pub use core_modules::CoreModule;
 pub use export_index::{ComponentExportIndex, ExportLookup};
 pub use func::Func;
 pub use instance::Instance;

@@ -56,7 +56,8 @@ impl Config {
     }
 
     /// Sets an earlier profile that guides the optimisation of hot functions from the start (default: none). All
-    /// modules must be the one that the profile describes. Code is then not cached.
+    /// modules must be the one that the profile describes; of components, those core modules have advice that it
+    /// describes. Code is then not cached.
     pub fn profile_use(&mut self, profile: Arc<Profile>) -> &mut Self {
         self.tiers.advice = Some(profile);
         self

@@ -24,6 +24,7 @@ mod prefetching;
 mod profiles;
 mod reoptimized;
 mod runtime_view;
+mod siblings;
 mod speculation;
 mod symbols;
 mod text;
@@ -47,6 +48,7 @@ pub use own_artifacts::OwnArtifacts;
 use profiles::Owner;
 pub(crate) use profiles::of_another_module;
 pub use reoptimized::{Reoptimization, VectorizedLoop};
+pub(crate) use siblings::Siblings;
 pub use symbols::{FrameSymbol, SourceRow};
 pub(crate) use text::binary;
 use text::is_binary;
@@ -94,6 +96,8 @@ pub struct ModuleInner {
     hash: ModuleHash,
     /// How many modules of its component with the same hash came before it.
     number: u32,
+    /// The core modules of its component, if there are several.
+    siblings: OnceLock<Arc<Siblings>>,
     names: OnceLock<Names>,
     symbols: OnceLock<Symbols>,
     /// The file that it was read from; companion files may lie beside it.
@@ -137,7 +141,7 @@ impl Module {
         Module::load_with(engine, contents, file, (Kept::InCache(&mut Numbers::default()), Owner::None))
     }
 
-    /// Loads a core module of a component. The engine's advice is for one of these modules; the others do without.
+    /// Loads a core module of a component. The engine's advice may be for some of these modules; the others do without.
     pub(crate) fn of_component(
         engine: &Engine,
         bytes: ModuleBytes,
@@ -175,7 +179,7 @@ impl Module {
             DefinedType::all_of(&info.types).iter().map(|ty| engine.core().types().entry(ty)).collect();
         let type_ids: Vec<u32> = types.iter().map(|entry| entry.id).collect();
         let hash = ModuleHash::new(&info);
-        let advice = profiles::advice(engine, owner, |profile| profiles::is_of(profile, &info, &hash))?;
+        let advice = profiles::advice(engine, owner, |of| profiles::is_of(of, &info, &hash))?;
         let Stored { cached, number, stand_ins } = kept.load(engine, || hash.get(&info.bytes));
         let is_for_other_types = |of: &CachedConstants| of.type_ids != type_ids;
         let cached = cached.filter(|cached| !cached.constants.as_ref().is_some_and(is_for_other_types));
@@ -183,7 +187,7 @@ impl Module {
         let (slots, cached) = slots(engine, &info, &part_rows, cached).map_err(no_code_memory)?;
         let stand_ins = stand_ins.map(|of| StandInConstants::new(of, &slots, type_ids.len()));
         let code = ModuleCode::new(engine);
-        let code = code.advised(advice);
+        let code = code.advised(advice.as_deref());
         let (engine, names, symbols) = (engine.clone(), OnceLock::new(), OnceLock::new());
         let (file, debug_file) = (file.map(Path::to_owned), OnceLock::new());
         let inner = Arc::new(ModuleInner {
@@ -198,6 +202,7 @@ impl Module {
             code,
             hash,
             number,
+            siblings: OnceLock::new(),
             names,
             symbols,
             file,

@@ -1,5 +1,7 @@
 //! Profiles that are given to an engine, and the modules that they are of.
 
+use std::borrow::Cow;
+
 use wprof_jit::module::ModuleInfo;
 use wprof_profiler::Profile;
 
@@ -11,29 +13,37 @@ use crate::{Engine, Error, ErrorKind, Result};
 pub enum Owner {
     /// Nothing: it is a program or a library.
     None,
-    /// A component, of whose modules one has the advice.
+    /// A component, of whose modules some have advice.
     Component,
 }
 
-/// Reports whether a profile is one of a module.
-pub fn is_of(profile: &Profile, info: &ModuleInfo, hash: &ModuleHash) -> bool {
-    hash.get(&info.bytes) == profile.module_hash || hash::of_older_profiles(info) == profile.module_hash
+/// Reports whether a profile with the hash `of` is one of a module.
+pub fn is_of(of: &[u8; 32], info: &ModuleInfo, hash: &ModuleHash) -> bool {
+    hash.get(&info.bytes) == *of || hash::of_older_profiles(info) == *of
 }
 
 /// Checks that the profiles given to the engine describe a module, and returns the advice for it.
 ///
 /// # Errors
-/// Fails if they describe another module; advice for another module of a component is left out.
-pub fn advice(engine: &Engine, owner: Owner, is_of: impl Fn(&Profile) -> bool) -> Result<Option<&Profile>> {
+/// Fails if they describe another module; advice for other modules of a component is left out.
+pub fn advice(
+    engine: &Engine,
+    owner: Owner,
+    is_of: impl Fn(&[u8; 32]) -> bool,
+) -> Result<Option<Cow<'_, Profile>>> {
     let config = engine.config();
     let interesting = config.paths.interesting.as_ref().map(|interesting| &interesting.profile);
     for (profile, what) in [(config.weights.as_ref(), "weights"), (interesting, "interesting paths")] {
-        if profile.is_some_and(|profile| !is_of(profile)) {
+        if profile.is_some_and(|profile| !is_of(&profile.module_hash)) {
             return Err(of_another_module(what));
         }
     }
     match config.tiers.advice.as_deref() {
-        Some(advice) if is_of(advice) => Ok(Some(advice)),
+        Some(advice) if is_of(&advice.module_hash) => Ok(Some(Cow::Borrowed(advice))),
+        // It is the profile of a component.
+        Some(advice) if advice.parts.iter().any(|part| is_of(&part.module_hash)) => {
+            Ok(advice.of_module(is_of).map(Cow::Owned))
+        }
         Some(_) if owner == Owner::None => Err(of_another_module("hot paths")),
         _ => Ok(None),
     }

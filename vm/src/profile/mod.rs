@@ -9,6 +9,7 @@
 mod columns;
 mod contexts;
 mod ended;
+mod modules;
 mod paths;
 mod skipped;
 mod time;
@@ -41,6 +42,7 @@ use crate::runtime::instances::loaded::{self, LoadedModule};
 use crate::runtime::instances::store_opaque::StoreOpaque;
 use crate::{Error, ErrorKind, Module, Result};
 use columns::Columns;
+pub use modules::{Instances, of_module};
 use paths::{Counted, InContexts, PathsOfRecords};
 
 /// Returns the callees of the indirect calls of an instance's functions so far: see
@@ -90,24 +92,6 @@ pub fn with_timeline(store: &StoreOpaque, index: u32, has_contexts: bool) -> Res
     profile.timeline = timeline::of_store(store, module);
     profile.normalize();
     Ok(profile)
-}
-
-/// Returns the sum of the profiles of all instances of a module in a store; `None` if there are none.
-pub fn of_module(store: &StoreOpaque, module: &Arc<dyn LoadedModule>) -> Option<Result<Profile>> {
-    let is_of = |(instance, index): (&InstanceData, u32)| {
-        (instance.is_ready && loaded::same(&instance.module, module)).then_some(index)
-    };
-    let mut all: Vec<u32> = store.items.instances().iter().zip(0..).filter_map(is_of).collect();
-    let newest = all.pop()?;
-    let whole = || {
-        let mut profile = with_timeline(store, newest, true)?;
-        for &index in &all {
-            let other = of_instance(store, index, profile.module_hash, false)?;
-            profile.add_instance(&other).map_err(Error::msg)?;
-        }
-        Ok(profile)
-    };
-    Some(whole())
 }
 
 /// Returns the profile of instance number `index` of a store, without skipped bursts, sampled time and time line: see
@@ -182,6 +166,7 @@ fn of_instance(
         allocations: store.observed.allocations.as_ref().map(|all| all.profile(index)),
         timeline: None,
         supergraphs: None,
+        parts: Vec::new(),
     };
     profile.normalize();
     match &store.engine().collection().interesting {

@@ -19,9 +19,9 @@ use anyhow::{Context, Result, anyhow, ensure};
 use clap::{Args, ValueHint};
 use wprof_instrument::{RawCounters, Source, read};
 use wprof_profiler::{Profile, Run};
-use wprof_report::View;
 use wprof_report::page::Page;
 use wprof_report::text;
+use wprof_report::{Program, View};
 
 use super::instrument::{RewriteArgs, binary};
 use super::web::site::ReceivedCounters;
@@ -316,7 +316,9 @@ fn finish(
         if !quiet {
             let mut page = Page::new(screen(io::stderr(), color));
             let module = modules::plain_engine().and_then(|engine| {
-                wprof::Module::new(&engine, original.bytes.clone()).map_err(modules::failure)
+                wprof::Module::new(&engine, original.bytes.clone())
+                    .map(Program::from)
+                    .map_err(modules::failure)
             });
             let title = wprof_report::names::harmless(&profile.program);
             text::summary(&mut page, &View::new(profile, module.as_ref().ok()), &title);

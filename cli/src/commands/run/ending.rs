@@ -176,6 +176,10 @@ fn line(frame: &FrameInfo, room: usize) -> String {
         text += &format!("\n{:INDENT$}", "");
     }
     let name = names::shown(frame.func_index(), frame.func_name());
+    let name = match frame.module().name_in_component() {
+        Some(module) => format!("{}::{name}", names::harmless(module)),
+        None => name,
+    };
     let offset = format!("  ({:#x})", frame.module_offset());
     text + &fitting([&name, "", &places.next().unwrap_or_default(), &offset], room)
 }

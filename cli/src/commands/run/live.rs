@@ -12,6 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
+use wprof::component::Component;
 use wprof::wasi::WasiCtx;
 use wprof::{Module, Store};
 use wprof_profiler::{Ending, Profile, Run};
@@ -102,7 +103,7 @@ impl LiveSnapshots {
     pub fn follow(
         &self,
         store: &mut Store<WasiCtx>,
-        module: &Module,
+        (module, component): (&Module, Option<&Component>),
         number: i32,
         mut finish: impl FnMut(&mut Profile) + Send + Sync + 'static,
     ) -> wprof::Result<()> {
@@ -112,7 +113,10 @@ impl LiveSnapshots {
             locked(&snapshots.newest).running.insert(number, profile);
             snapshots.ask();
         };
-        store.on_snapshot(module, self.every, hand_over)
+        match component {
+            Some(component) => store.on_component_snapshot(component, self.every, hand_over),
+            None => store.on_snapshot(module, self.every, hand_over),
+        }
     }
 
     /// Hands over the whole profile of a thread that has ended.

@@ -5,16 +5,17 @@ use wprof::component::Component;
 use wprof::{Engine, Module};
 use wprof_instrument::Supergraphs;
 use wprof_profiler::Profile;
+use wprof_report::Program;
 
 use super::args::RunArgs;
 use super::collect::Measurements;
-use crate::modules::{self, Program};
+use crate::modules::{self, Program as Opened};
 
 /// A program, and the engine that runs it.
 pub struct Loaded {
     engine: Engine,
-    /// The module that has the program's names and lines.
-    pub module: Module,
+    /// The code that has the program's names and lines.
+    pub code: Program,
     /// The module that runs: another one, if calls are inlined for paths across them.
     pub ran: Module,
     /// The component whose main module it is, if the program is one.
@@ -36,18 +37,19 @@ impl Loaded {
         let engine = Engine::new(&super::config(args, counted)?).map_err(modules::failure)?;
         let shown = if graphs.is_some() { modules::plain_engine()? } else { engine.clone() };
         let (module, component) = match modules::open(&shown, path)? {
-            Program::Module(_) if is_server => bail!(
+            Opened::Module(_) if is_server => bail!(
                 "{} is a module, not a component that exports wasi:http/incoming-handler: run it with `wprof run`",
                 path.display()
             ),
-            Program::Module(module) => (module, None),
-            Program::Component(all) => (modules::main_module(&all, path)?, Some(all)),
+            Opened::Module(module) => (module, None),
+            Opened::Component(all) => (modules::main_module(&all, path)?, Some(all)),
         };
         let ran = match &graphs {
             Some(graphs) => Module::new(&engine, graphs.module()).map_err(modules::failure)?,
             None => module.clone(),
         };
-        Ok(Self { engine, module, ran, component, graphs })
+        let code = component.as_ref().map_or_else(|| Program::from(&module), Program::from);
+        Ok(Self { engine, code, ran, component, graphs })
     }
 
     /// Returns the core modules, and those of adapters.
@@ -70,6 +72,6 @@ impl Loaded {
 
     /// Leaves all memory to the system, which frees it faster than destructors when the process ends now.
     pub fn forget(self, modules: Vec<Module>) {
-        std::mem::forget((self.engine, self.module, self.ran, modules));
+        std::mem::forget((self.engine, self.code, self.ran, modules));
     }
 }

@@ -33,11 +33,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use wprof::{Config, GcStatistics, Module, ProfilingConfig, ProfilingCost};
 use wprof_profiler::{Ending, Profile, Run, TableShape};
-use wprof_report::View;
 use wprof_report::names;
 use wprof_report::numbers::{count_of, duration, grouped};
 use wprof_report::page::Page;
 use wprof_report::text;
+use wprof_report::{Program, View};
 
 pub use args::{PassesArgs, ProgramArgs, RunArgs};
 pub use collect::{COLLECT_HELP, Measurements, ProfileArgs};
@@ -102,29 +102,25 @@ fn execute_with(args: RunArgs, server: Option<Server>, color: ColorChoice) -> Re
         loaded.restore(profile)?;
         complete(profile, &args.program, &outcome);
     }
-    let mut others = std::mem::take(&mut outcome.others);
-    others.iter_mut().for_each(|(_, profile)| complete(profile, &args.program, &outcome));
     if !args.quiet {
         let mut page = Page::new(screen(io::stderr(), color));
-        summarize(&mut page, &args, (&loaded.module, &loaded.ran), &outcome, profile.as_ref());
+        summarize(&mut page, &args, (&loaded.code, &modules), &outcome, profile.as_ref());
         if let Some(requests) = &outcome.requests {
             requests.write(&mut page);
         }
-        summarize_sum(&mut page, &loaded.module, &modules);
-        others.iter().for_each(|other| summarize_other(&mut page, &args, &modules, other));
         output::tell(format_args!("{}", page.into_text()));
-        modules::tell_missing_debug_info(profile.as_ref().map(|_| &loaded.module));
+        modules::tell_missing_debug_info(profile.as_ref().map(|_| &loaded.code));
     }
     drop(spare);
-    write_profiles(&args, profile.as_ref(), &others)?;
+    write_profile(&args, profile.as_ref())?;
     write_other_files(&args, &mut outcome)?;
     update_code_cache(&args, &modules);
     loaded.forget(modules);
     Ok(ending::exit_code(&outcome))
 }
 
-/// Writes the profile, and those of other core modules beside it, if a file was named.
-fn write_profiles(args: &RunArgs, profile: Option<&Profile>, others: &[(usize, Profile)]) -> Result<()> {
+/// Writes the profile if a file was named.
+fn write_profile(args: &RunArgs, profile: Option<&Profile>) -> Result<()> {
     let Some(path) = &args.output else { return Ok(()) };
     let Some(profile) = profile else {
         output::tell_line(format_args!(
@@ -133,10 +129,7 @@ fn write_profiles(args: &RunArgs, profile: Option<&Profile>, others: &[(usize, P
         ));
         return Ok(());
     };
-    super::write_profile(profile, path)?;
-    others
-        .iter()
-        .try_for_each(|(number, profile)| super::write_profile(profile, &path_of_other(path, *number)))
+    super::write_profile(profile, path)
 }
 
 /// Writes the core dump and ends the file of bursts. The profile is written already: an error here does not lose it.
@@ -164,51 +157,6 @@ fn update_code_cache(args: &RunArgs, modules: &[Module]) {
             output::tell_line(format_args!("wprof: {error}"));
         }
     }
-}
-
-/// Returns the path for the profile of another core module of a component, beside that of the main module.
-fn path_of_other(path: &Path, number: usize) -> PathBuf {
-    let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy()));
-    path.with_extension(format!("core{number}{}", extension.unwrap_or_default()))
-}
-
-/// Writes that the profile is of several core modules, if it is.
-fn summarize_sum(page: &mut Page, main: &Module, modules: &[Module]) {
-    let alike = core_profiles::alike(modules, main);
-    if alike.len() > 1 {
-        text::detail(
-            page,
-            &format!("{} have the same code: the profile is of all of them", numbered(&alike)),
-        );
-    }
-}
-
-/// Returns core modules by their numbers.
-fn numbered(numbers: &[usize]) -> String {
-    let mut listed: Vec<String> = numbers.iter().map(usize::to_string).collect();
-    match listed.pop() {
-        Some(last) if !listed.is_empty() => format!("core modules {} and {last}", listed.join(", ")),
-        last => format!("core module {}", last.unwrap_or_default()),
-    }
-}
-
-/// Writes a summary line about another core module of a component, or several of the same code.
-fn summarize_other(
-    page: &mut Page,
-    args: &RunArgs,
-    modules: &[Module],
-    (number, profile): &(usize, Profile),
-) {
-    let module = modules.get(*number);
-    let alike = numbered(&module.map_or(vec![*number], |module| core_profiles::alike(modules, module)));
-    let name = module.and_then(Module::name).map(names::harmless);
-    let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
-    let functions = count_of(profile.code.compiled, "function");
-    let file = args.output.as_deref().map(|path| path_of_other(path, *number));
-    // The file is beside the main one, so its name suffices.
-    let file = file.as_deref().and_then(Path::file_name).map(|file| file.to_string_lossy());
-    let file = file.map(|file| format!(": see {}", names::harmless(&file))).unwrap_or_default();
-    text::detail(page, &format!("{alike}{name} ran {functions}{file}"));
 }
 
 /// Opens descriptors that the program cannot use up, so that its profile can be written whatever it leaves open.
@@ -356,11 +304,11 @@ fn collected(statistics: &GcStatistics, wall: Duration) -> String {
     )
 }
 
-/// Summarizes the program and its run: `module` has its names, and `ran` its code.
+/// Summarizes the program and its run: `code` has its names, and `ran` are the modules that ran.
 fn summarize(
     page: &mut Page,
     args: &RunArgs,
-    (module, ran): (&Module, &Module),
+    (code, ran): (&Program, &[Module]),
     outcome: &Outcome,
     profile: Option<&Profile>,
 ) {
@@ -373,8 +321,8 @@ fn summarize(
     let title = format!("{} {ending} after {wall}", names::harmless(&name));
     match profile {
         Some(profile) => {
-            let ownership = args.ownership.resolve(Some(module));
-            let view = View::new(profile, Some(module)).owned(&ownership).at(args.program.module());
+            let ownership = args.ownership.resolve(Some(code));
+            let view = View::new(profile, Some(code)).owned(&ownership).at(args.program.module());
             text::summary(page, &view, &title);
         }
         // A user who turned the profile off wants the program's output only.
@@ -382,7 +330,10 @@ fn summarize(
         None => {}
     }
     if args.verbose {
-        let (functions, bytes) = ran.compiled();
+        let sum = |of: fn(&Module) -> (usize, usize)| {
+            ran.iter().map(of).fold((0, 0), |(a, b), (more_a, more_b)| (a + more_a, b + more_b))
+        };
+        let (functions, bytes) = sum(Module::compiled);
         let (functions, bytes) = (count_of(functions as u64, "function"), count_of(bytes as u64, "byte"));
         text::detail(page, &format!("{functions} compiled to {bytes}"));
         if let Some(bursts) = &outcome.bursts {
@@ -395,11 +346,11 @@ fn summarize(
         if let Some(statistics) = outcome.collected.as_ref().filter(|statistics| statistics.objects > 0) {
             text::detail(page, &collected(statistics, outcome.wall));
         }
-        if let Some(cost) = ran.engine().profiling_cost() {
+        if let Some(cost) = ran.first().and_then(|module| module.engine().profiling_cost()) {
             text::detail(page, &spent(&cost));
         }
-        decisions(ran).iter().for_each(|line| text::detail(page, line));
-        let (used, unused) = ran.compiled_ahead();
+        ran.iter().flat_map(decisions).for_each(|line| text::detail(page, &line));
+        let (used, unused) = sum(Module::compiled_ahead);
         if used + unused > 0 {
             let (used, unused) = (grouped(used as u64), grouped(unused as u64));
             text::detail(

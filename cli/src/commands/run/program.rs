@@ -15,7 +15,7 @@ use wprof_profiler::{Bursts, Ending, Profile};
 
 use super::args::ProgramArgs;
 use super::collect::Measurements;
-use super::core_profiles::CoreProfiles;
+use super::core_profiles;
 use super::interruption::Interruption;
 use super::live::{Following, Live};
 use super::renewal::Renewal;
@@ -45,8 +45,6 @@ pub struct Outcome {
     pub stop: Option<Stop>,
     /// The counts, unless the program ended too early.
     pub profile: Option<Profile>,
-    /// The profiles of the component's other core modules that ran, with the modules' numbers.
-    pub others: Vec<(usize, Profile)>,
     /// The result of writing the trace.
     pub trace: Option<Result<TraceSummary, Error>>,
     /// The bursts, if there were any.
@@ -177,7 +175,9 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: RunSettings<'
         store.set_budget(&budget.kind, budget.limit).map_err(failure)?;
     }
     let (started, clock) = (SystemTime::now(), Instant::now());
-    let live = live.map(|live| follow(live, &mut store, module, (started, threads.as_ref()))).transpose()?;
+    let live = live
+        .map(|live| follow(live, &mut store, (module, component.as_ref()), (started, threads.as_ref())))
+        .transpose()?;
     store.set_deadline(deadline).map_err(failure)?;
     threads.iter().for_each(|threads| threads.begin(store.interrupt_handle()));
     let keeps = Keeps { has_profile, has_core_dump, can_renew };
@@ -205,7 +205,7 @@ fn start(args: &ProgramArgs, module: &Module, wasi: WasiCtx, kept: RunSettings<'
 fn follow(
     live: Live,
     store: &mut Store<WasiCtx>,
-    module: &Module,
+    (module, component): (&Module, Option<&Component>),
     (started, threads): (SystemTime, Option<&ProgramThreads>),
 ) -> Result<Following> {
     let live = live.begin(started)?;
@@ -218,7 +218,7 @@ fn follow(
             profile.threads = vec![threads::row(threads::MAIN, cpu, profile)];
         }
     };
-    snapshots.follow(store, module, threads::MAIN, finish).map_err(failure)?;
+    snapshots.follow(store, (module, component), threads::MAIN, finish).map_err(failure)?;
     threads.iter().for_each(|threads| threads.follow(&snapshots));
     Ok(live)
 }
@@ -261,7 +261,7 @@ struct Called {
     /// The requests that a server answered.
     requests: Option<Requests>,
     /// The counts of a server's earlier stores.
-    earlier: CoreProfiles,
+    earlier: Option<Profile>,
 }
 
 impl Running<'_> {
@@ -277,12 +277,12 @@ impl Running<'_> {
             (Some(component), None) => component::call(self.args, store, component)?,
             (None, _) => run_module((self.args, self.is_quiet), store, self.module, linker)?,
         };
-        Ok(Called { ended, requests: None, earlier: CoreProfiles::default() })
+        Ok(Called { ended, requests: None, earlier: None })
     }
 
     fn serve(&self, store: &mut Store<WasiCtx>, component: &Component, server: Server) -> Result<Called> {
         let kinds = self.counted.events.iter().map(|kind| kind.name.clone()).collect();
-        let (mut requests, mut earlier) = (Requests::new(kinds), CoreProfiles::default());
+        let (mut requests, mut earlier) = (Requests::new(kinds), None);
         let ended = component::serve(self.args, store, component, |store, pre, instance| {
             let renewal = Renewal {
                 args: self.args,
@@ -296,7 +296,7 @@ impl Running<'_> {
                 earlier: self.keeps.has_profile.then(Mutex::default),
             };
             let served = server.serve((store, instance), &renewal, &mut requests);
-            earlier = renewal.earlier.map(guarded).unwrap_or_default();
+            earlier = renewal.earlier.and_then(guarded);
             served
         })?;
         Ok(Called { ended, requests: Some(requests), earlier })
@@ -326,13 +326,12 @@ impl Running<'_> {
         let spent = self.counted.budget.as_ref().map(|budget| store.event_count(&budget.kind));
         let spent = overdrawn.map_or_else(|| spent.transpose().map_err(failure), |spent| Ok(Some(spent)))?;
         let (stop, bursts) = (store.stop().map_err(failure)?, store.bursts());
-        let mut counted = CoreProfiles::default();
+        let mut profile = None;
         if has_profile {
-            counted = CoreProfiles::read(store, self.module, self.component.as_ref())?;
-            counted.add(earlier)?;
+            profile = core_profiles::read(store, self.module, self.component.as_ref())?;
+            core_profiles::add(&mut profile, earlier)?;
         }
         let collected = store.gc_statistics().cloned();
-        let CoreProfiles { main: mut profile, others } = counted;
         if let Some(profile) = profile.as_mut().filter(|_| has_threads) {
             profile.threads = vec![threads::row(threads::MAIN, cpu, profile)];
             others_ended.profile.iter().try_for_each(|other| profile.merge(other))?;
@@ -347,7 +346,6 @@ impl Running<'_> {
             stop,
             was_counted: self.counted.is_on(),
             profile,
-            others,
             trace,
             bursts,
             collected,

@@ -8,9 +8,10 @@ use anyhow::Result;
 use wprof::component::{Component, Instance, InstancePre};
 use wprof::wasi::WasiCtx;
 use wprof::{Error, Module, Store, Trap};
+use wprof_profiler::Profile;
 
 use super::args::ProgramArgs;
-use super::core_profiles::CoreProfiles;
+use super::core_profiles;
 use super::host;
 use super::interruption::Interruption;
 use crate::commands::serve::Instances;
@@ -20,7 +21,7 @@ use crate::modules::failure;
 pub struct Renewal<'a> {
     pub args: &'a ProgramArgs,
     pub component: &'a Component,
-    /// The core module whose profile is the component's.
+    /// The core module with the most code.
     pub main: &'a Module,
     pub pre: &'a InstancePre<WasiCtx>,
     pub interruption: Option<&'a Interruption>,
@@ -29,7 +30,7 @@ pub struct Renewal<'a> {
     /// Whether there may be other stores than the first.
     pub can_renew: bool,
     /// Collects what stores that are gone have counted, if a profile is wanted.
-    pub earlier: Option<Mutex<CoreProfiles>>,
+    pub earlier: Option<Mutex<Option<Profile>>>,
 }
 
 impl Instances for Renewal<'_> {
@@ -68,9 +69,9 @@ impl Instances for Renewal<'_> {
 
     fn keep(&self, store: &Store<WasiCtx>) -> Result<()> {
         let Some(earlier) = &self.earlier else { return Ok(()) };
-        let mut counted = CoreProfiles::read(store, self.main, Some(self.component))?;
+        let mut counted = core_profiles::read(store, self.main, Some(self.component))?;
         let mut earlier = earlier.lock().unwrap_or_else(PoisonError::into_inner);
-        counted.add(std::mem::take(&mut earlier))?;
+        core_profiles::add(&mut counted, earlier.take())?;
         *earlier = counted;
         Ok(())
     }

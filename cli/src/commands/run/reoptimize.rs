@@ -128,16 +128,15 @@ impl ReoptimizeArgs {
 /// vectorised.
 pub fn decisions(module: &Module) -> Vec<String> {
     let (made, refused) = (module.reoptimizations(), module.not_reoptimized());
-    let refused = refused
-        .into_iter()
-        .map(|(func, why)| format!("{} not reoptimized: {why}", names::shown(func, module.func_name(func))));
+    let refused =
+        refused.into_iter().map(|(func, why)| format!("{} not reoptimized: {why}", shown(module, func)));
     let loops = module.vectorized_loops();
     let loops = loops.iter().map(|found| vectorized(module, found));
     made.iter().flat_map(|done| lines(module, done)).chain(refused).chain(loops).collect()
 }
 
 fn vectorized(module: &Module, found: &VectorizedLoop) -> String {
-    let name = names::shown(found.func, module.func_name(found.func));
+    let name = shown(module, found.func);
     let outcome = match found.outcome {
         Ok(Lanes { lanes, .. }) => format!("vectorized, {lanes} values at once"),
         Err(why) => format!("not vectorized: {why}"),
@@ -149,8 +148,14 @@ fn lines(module: &Module, done: &Reoptimization) -> Vec<String> {
     let (before, after) = done.bytes;
     let growth =
         if before > 0 { format!(", {} before", count_of(before as u64, "byte")) } else { String::new() };
-    let name = names::shown(done.func, module.func_name(done.func));
+    let name = shown(module, done.func);
     let title = format!("{name} reoptimized to {}{growth}", count_of(after as u64, "byte"));
     let line = |decision| format!("  {}", explain::decision(module, done.func, decision));
     [title].into_iter().chain(done.decisions.iter().map(line)).collect()
+}
+
+/// Returns the display name of a function, with that of its module if it is one of several of a component.
+fn shown(module: &Module, func: u32) -> String {
+    let name = names::shown(func, module.func_name(func));
+    module.name_in_component().map_or(name.clone(), |module| format!("{}::{name}", names::harmless(module)))
 }

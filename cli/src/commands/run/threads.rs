@@ -264,7 +264,7 @@ impl Shared {
         if let Some(live) = self.live.get() {
             let finish =
                 move |profile: &mut Profile| profile.threads = vec![row(number, cpu_time(), profile)];
-            live.follow(store, &self.module, number, finish)?;
+            live.follow(store, (&self.module, None), number, finish)?;
         }
         let instance = linker.instantiate(&mut *store, &self.module)?;
         let start = instance.get_typed_func::<(i32, i32), ()>(&mut *store, START)?;
