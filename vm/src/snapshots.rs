@@ -15,9 +15,12 @@ use crate::{Error, ErrorKind, Module, Result, Store, profile};
 /// Snapshots take at most one part in this many of the time, however often they are requested.
 const LEAST_PAUSE: u32 = 20;
 
+/// Takes the profile so far of a store; `None` if there is none.
+type Take = dyn Fn(&StoreOpaque) -> Option<Profile> + Send + Sync;
+
 /// The receiver of snapshots, and their schedule.
 struct Snapshots {
-    take: Box<dyn Fn(&StoreOpaque) -> Option<Profile> + Send + Sync>,
+    take: Box<Take>,
     every: Duration,
     next: Instant,
     receive: Box<dyn FnMut(Profile) + Send + Sync>,
