@@ -9,7 +9,7 @@
 //! * [`shadow`] is the oracle of calling context trees.
 //! * [`programs`] runs programs under WASI.
 //! * [`command`] is the command line of programs that check.
-//! * [`volume`] says how many cases a test runs.
+//! * [`volume`] says how many cases a test runs, and [`skipped`] that it does not run.
 #![forbid(unsafe_code)]
 
 pub mod check;
@@ -34,6 +34,7 @@ pub mod script;
 pub mod settings;
 pub mod shadow;
 pub mod shrink;
+pub mod skipped;
 pub mod skips;
 pub mod spectest;
 pub mod splice;

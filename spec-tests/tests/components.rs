@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use wprof_spec_tests::components::{Tally, run, scripts};
+use wprof_spec_tests::skipped;
 
 /// Directives of the repository's scripts that fail: script, line, reason.
 const KNOWN: [(&str, usize, &str); 1] = [(
@@ -38,7 +39,10 @@ fn our_own_scripts_pass() {
 fn scripts_of_the_component_model_pass_or_need_what_came_after_0_2() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench-wasm/downloads/component-model/test");
     if !folder.is_dir() {
-        eprintln!("skipped: {} is no checkout of the component model's repository", folder.display());
+        skipped::tell(
+            "scripts of the component model; `git clone https://github.com/WebAssembly/component-model \
+             bench-wasm/downloads/component-model` gets them",
+        );
         return;
     }
     let (total, failed) = all(&folder);

@@ -73,7 +73,7 @@ fn assert_no_faults(looks: (&str, &str), options: &[&[&str]]) {
 #[test]
 fn axe_finds_no_fault_in_light_and_dark() {
     if !Path::new(AXE).exists() {
-        eprintln!("skipped: axe-core is not installed, scripts/setup does that");
+        super::tell_skipped("axe-core is not installed, scripts/setup does that");
         return;
     }
     let axe = std::fs::read_to_string(AXE).unwrap();

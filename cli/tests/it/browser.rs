@@ -18,7 +18,7 @@ pub fn has_browser() -> bool {
     let runs = |name: &&str| Command::new(name).arg("--version").stdout(Stdio::null()).status().is_ok();
     let has = BROWSERS.iter().any(runs);
     if !has {
-        println!("skipped: Chromium is not installed, scripts/setup does that");
+        super::tell_skipped("Chromium is not installed, scripts/setup does that");
     }
     has
 }

@@ -59,7 +59,7 @@ impl Peer {
         let mut command = Command::new("python3");
         command.args(["-c", ANSWERS, kind, &certificates()]).stdout(Stdio::piped());
         let Ok(mut child) = command.spawn() else {
-            eprintln!("skipped: Python is not installed");
+            super::tell_skipped("Python is not installed");
             return None;
         };
         let mut out = BufReader::new(child.stdout.take().expect("a pipe"));

@@ -59,9 +59,12 @@ mod wasm3_programs;
 mod whole_path;
 mod write_failure;
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -127,6 +130,14 @@ fn wprof(args: &[impl AsRef<OsStr>]) -> Ran {
         args.splice(1..1, ["--rate", "off"].map(OsStr::new));
     }
     command(&args).output().expect("the program starts").into()
+}
+
+/// Says that tests are skipped, once for each reason. The test harness keeps what the macros print of tests that pass.
+fn tell_skipped(why: &'static str) {
+    static TOLD: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+    if TOLD.lock().is_ok_and(|mut told| told.insert(why)) {
+        let _ = writeln!(io::stderr(), "skipped: {why}");
+    }
 }
 
 /// A benchmark program.

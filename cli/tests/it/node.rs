@@ -11,7 +11,7 @@ use super::{Folder, command, function, json, wprof};
 pub fn has_node() -> bool {
     let has = Command::new("node").arg("--version").stdout(Stdio::null()).status().is_ok();
     if !has {
-        println!("skipped: there is no node");
+        super::tell_skipped("there is no node");
     }
     has
 }
@@ -22,7 +22,7 @@ pub fn has_many_memories() -> bool {
         "process.exit(WebAssembly.validate(new Uint8Array([0,97,115,109,1,0,0,0,5,5,2,0,0,0,0])) ? 0 : 1)";
     let has = Command::new("node").args(["-e", many]).status().is_ok_and(|status| status.success());
     if !has {
-        println!("skipped: this version of Node has one memory in a module");
+        super::tell_skipped("this version of Node has one memory in a module");
     }
     has
 }

@@ -114,7 +114,7 @@ fn recorded(folder: &Folder, form: &str, options: &[&str]) -> Option<String> {
     perf.args([env!("CARGO_BIN_EXE_wprof"), "run", "-q", "--perf", form, &program("json"), "2000", "5"]);
     perf.current_dir(folder.path("")).stdout(Stdio::null()).stderr(Stdio::null());
     if !perf.status().is_ok_and(|status| status.success()) {
-        eprintln!("skipped: perf is not installed or may not record");
+        super::tell_skipped("perf is not installed or may not record");
         return None;
     }
     Some(data)

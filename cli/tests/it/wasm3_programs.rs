@@ -136,7 +136,7 @@ fn strings_of_javascript() {
 fn errors_and_coroutines_of_lua() {
     let lua = "../../downloads/lua.wasm";
     if !Path::new(&path(lua)).exists() {
-        eprintln!("skipped: bench-wasm/wasm3/programs/build.sh makes lua.wasm");
+        super::tell_skipped("bench-wasm/wasm3/programs/build.sh makes lua.wasm");
         return;
     }
     let (folder, lua, script) = (path(""), path(lua), path("errors.lua"));
