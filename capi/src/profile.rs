@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use wprof::{AsContextMut, Error, Instance, InterruptHandle, Module, Result};
 use wprof_profiler::export::{CodeMap, Samples, write_flamegraph, write_folded, write_pprof};
 use wprof_profiler::{FunctionProfile, Profile, TimeProfile, Timed};
-use wprof_report::View;
 use wprof_report::export::{Export, Format, Options};
 use wprof_report::html::{self, HtmlPage};
+use wprof_report::{Program, View};
 
 use crate::error::{Message, report, wrong};
 use crate::module::module;
@@ -64,8 +64,9 @@ const FORMATS: [(&str, Format); 12] = [
 /// Writes a profile as the commands do, with the source lines of its module.
 fn export_as(profile: &Profile, module: Option<&Module>, name: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    let program = module.map(Program::from);
     if name == "html" {
-        let view = View::new(profile, module);
+        let view = View::new(profile, program.as_ref());
         let page = HtmlPage::new(&view, html::Options::default()).map_err(wrong)?;
         page.write(&mut bytes).map_err(wrong)?;
         return Ok(bytes);
@@ -75,7 +76,7 @@ fn export_as(profile: &Profile, module: Option<&Module>, name: &str) -> Result<V
         let known = FORMATS.map(|(name, _)| name).join(", ");
         wrong(format_args!("no format is called `{name}`: there are {known}, html"))
     })?;
-    let export = Export::new(profile.clone(), module, format, Options::default()).map_err(wrong)?;
+    let export = Export::new(profile.clone(), program.as_ref(), format, Options::default()).map_err(wrong)?;
     export.write(&mut bytes)?;
     Ok(bytes)
 }

@@ -81,6 +81,20 @@ fn values_that_nothing_needs_are_not_made() {
     assert_eq!(proven(&[Program::of_text(text)], &Collection::default()), 2);
 }
 
+/// The address of an atomic access is a sum; with a constant index, one of the memory's address and a number.
+#[test]
+fn atomic_accesses_at_constant_indices_are_proven() {
+    let text = r#"(module (memory 1)
+        (func (param i32) (i32.atomic.store8 offset=3 (i32.const 8) (local.get 0)))
+        (func (param i64) (i64.atomic.store offset=8 (i32.const 16) (local.get 0)))
+        (func (result i32) (i32.atomic.load16_u offset=4 (i32.const 32)))
+        (func (param i32) (result i32) (i32.atomic.rmw.xor offset=4 (i32.const 40) (local.get 0)))
+        (func (param i64) (result i64) (i64.atomic.rmw8.sub_u offset=1 (i32.const 24) (local.get 0)))
+        (func (param i32 i32) (result i32)
+            (i32.atomic.rmw16.cmpxchg_u offset=2 (i32.const 56) (local.get 0) (local.get 1))))"#;
+    assert_eq!(proven(&[Program::of_text(text)], &Collection::default()), 6);
+}
+
 /// Functions that catch exceptions in both encodings, with values that live across throws.
 const CATCHING: &str = r#"(module
     (type $f (func (param i32 i64 f64) (result i32)))

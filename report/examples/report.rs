@@ -15,7 +15,7 @@ use wprof_report::export::{self, Export, Format};
 use wprof_report::html::{self, HtmlPage};
 use wprof_report::page::{Page, Style};
 use wprof_report::text::{self, ReportOptions};
-use wprof_report::{Sources, View, hints};
+use wprof_report::{Program, Sources, View, hints};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();

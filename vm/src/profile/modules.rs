@@ -45,8 +45,9 @@ impl<'s> Instances<'s> {
             let inner = ModuleInner::from_loaded(module);
             let has_tree = has_contexts && (all.is_empty() || store.observed.has_flow());
             let mut profile = of_instance(store, *newest, inner.hash(), has_tree)?;
-            profile.skipped = skipped::of_instance(store, *newest);
-            profile.time = all.is_empty().then(|| time::of_instance(store, *newest)).flatten();
+            profile.time = time::of_instance(store, *newest);
+            profile.skipped = skipped::of_instance(store, *newest, &profile);
+            profile.time = profile.time.filter(|_| all.is_empty());
             profile.timeline = timeline::of_store(store, inner);
             profile.normalize();
             all.push((number, with_instances(profile, store, others)?));
