@@ -17,16 +17,17 @@ const WAT: &str = r#"(module $program
         (call $sample (i32.const 0))
         (loop $again (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))"#;
 
-/// Returns the weights by stack, outermost function first, of each process in a file.
-fn read(
-    file: &[u8],
-) -> std::result::Result<Vec<(String, BTreeMap<String, f64>)>, Box<dyn std::error::Error>> {
+/// Weights by stack, outermost function first.
+type Weights = BTreeMap<String, f64>;
+
+/// Returns the name and the weights of each process in a file.
+fn read(file: &[u8]) -> std::result::Result<Vec<(String, Weights)>, Box<dyn std::error::Error>> {
     let file: Value = serde_json::from_slice(file)?;
     let all = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut found = Vec::new();
     for thread in all(&file["threads"]) {
         let number = |table: &str, column: &str, row: u64| thread[table][column][row as usize].as_u64();
-        let mut weights = BTreeMap::new();
+        let mut weights = Weights::new();
         let (stacks, amounts) = (all(&thread["samples"]["stack"]), all(&thread["samples"]["weight"]));
         for (stack, weight) in stacks.iter().zip(&amounts) {
             let (mut at, mut names) = (stack.as_u64(), Vec::new());
@@ -45,7 +46,7 @@ fn read(
     Ok(found)
 }
 
-fn weights<const N: usize>(all: [(&str, f64); N]) -> BTreeMap<String, f64> {
+fn weights<const N: usize>(all: [(&str, f64); N]) -> Weights {
     all.into_iter().map(|(stack, weight)| (stack.to_owned(), weight)).collect()
 }
 

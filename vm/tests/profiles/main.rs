@@ -21,6 +21,7 @@ mod profile;
 mod profiling_cost;
 mod round_paths;
 mod shares;
+mod threads;
 mod time;
 mod trace;
 mod unbiased;
