@@ -34,6 +34,9 @@ const MOST_BLIND: f64 = 0.9;
 /// How far the callees of a function that was not counted are followed.
 const DEEPEST: u32 = 3;
 
+/// The number of functions that are looked at for one that was not counted, since each is planned.
+const MOST_FOLLOWED: u32 = 64;
+
 /// Returns what bursts of a store could not count of instance number `index`, whose profile is known but for that; `None` if they
 /// could count everything.
 pub fn of_instance(store: &StoreOpaque, index: u32, profile: &Profile) -> Option<SkippedBursts> {
@@ -134,7 +137,7 @@ impl Counts<'_> {
                         (time * speed * blind - counted(function)).max(0.0);
                 }
                 None => {
-                    self.add_calls((function, here.uncounted as f64, DEEPEST), &mut unseen);
+                    self.add_calls(function, here.uncounted as f64, &mut unseen);
                     self.add_missed(function, here.missed, &mut unseen);
                 }
             }
@@ -181,22 +184,25 @@ impl Counts<'_> {
         (all.time_ns as f64 / all.samples.max(1) as f64).max(1.0)
     }
 
-    /// Adds what calls of a function execute, with callees that no check leads to code for bursts.
-    fn add_calls(&self, (function, calls, depth): (u32, f64, u32), to: &mut Ops) {
-        let info = self.module.info();
-        if calls <= 0.0 || function < info.imported_funcs {
-            return;
-        }
-        let Some(plan) = self.module.any_plan_of(function) else { return };
-        let weights = self.expected(&plan).block_weights(plan.cfg.shape());
-        let entries = weights.get(BlockId(plan.cfg.blocks.len() as u32)).max(f64::MIN_POSITIVE);
-        let of_call = |block: u32| weights.get(BlockId(block)) / entries;
-        let ops: f64 =
-            (0..).zip(&plan.cfg.blocks).map(|(block, of)| of_call(block) * f64::from(of.ops)).sum();
-        *to.entry(function).or_default() += calls * ops;
-        if depth > 0 {
-            for call in &plan.cfg.calls {
-                self.add_calls((call.callee, calls * of_call(call.block), depth - 1), to);
+    /// Adds what `calls` calls of a function execute, with callees that no check leads to code for bursts.
+    fn add_calls(&self, function: u32, calls: f64, to: &mut Ops) {
+        let (mut pending, mut left) = (vec![(function, calls, DEEPEST)], MOST_FOLLOWED);
+        while let Some((function, calls, depth)) = pending.pop() {
+            // Imported functions have no body here.
+            if calls < 1.0 || function < self.module.info().imported_funcs || left == 0 {
+                continue;
+            }
+            left -= 1;
+            let Some(plan) = self.module.any_plan_of(function) else { continue };
+            let weights = self.expected(&plan).block_weights(plan.cfg.shape());
+            let entries = weights.get(BlockId(plan.cfg.blocks.len() as u32)).max(f64::MIN_POSITIVE);
+            let of_call = |block: u32| weights.get(BlockId(block)) / entries;
+            let ops: f64 =
+                (0..).zip(&plan.cfg.blocks).map(|(block, of)| of_call(block) * f64::from(of.ops)).sum();
+            *to.entry(function).or_default() += calls * ops;
+            if depth > 0 {
+                let callees = plan.cfg.calls.iter();
+                pending.extend(callees.map(|call| (call.callee, calls * of_call(call.block), depth - 1)));
             }
         }
     }
