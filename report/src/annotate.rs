@@ -4,12 +4,12 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::program::Program;
-use wprof_profiler::{FunctionProfile, Path};
+use wprof_profiler::{FunctionProfile, Path, Profile};
 
-use crate::error::{Context, NO_PATHS, Result};
+use crate::error::{Context, Error, NO_PATHS, Result};
 use crate::inlined::Inlined;
 use crate::page::Page;
+use crate::program::Program;
 use crate::render::annotation::{self, Annotated};
 use crate::render::path_annotation::{self, AnnotatedPath};
 use crate::render::view::View;
@@ -20,8 +20,8 @@ use crate::{code_map, inlined, names, render};
 /// function that is inlined everywhere is shown at each place where it is.
 ///
 /// # Errors
-/// Returns an error if the view has no module, if no function that ran or several have the name, or if the function cannot
-/// be disassembled.
+/// Returns an error if the view has no module, if no function has the name, if several do or the one that does was not seen to
+/// run, or if the function cannot be disassembled.
 pub fn function(page: &mut Page, view: &View<'_>, asked: &str, sources: Sources) -> Result<()> {
     let program = program_of(view)?;
     page.with_names(|page| {
@@ -59,16 +59,42 @@ fn program_of<'a>(view: &View<'a>) -> Result<&'a Program> {
 
 /// Returns the function that was asked for; of one that only the timer found, there are no counts.
 fn found<'a>(view: &View<'a>, program: &Program, asked: &str) -> Result<Cow<'a, FunctionProfile>> {
-    let found = names::find(&names::of_profile(view.profile), asked);
-    let found = match view.profile.bursts {
-        Some(_) => found
-            .context("no burst saw the function, but it may have run between bursts: `wprof run --exact` counts everything")?,
-        None => found?,
+    let ran = names::of_profile(view.profile);
+    let found = match names::fitting(&ran, asked)[..] {
+        [] => return Err(why_not_found(view.profile, program, asked)),
+        _ => names::find(&ran, asked)?,
     };
     Ok(match view.profile.function(found.index) {
         Some(counted) => Cow::Borrowed(counted),
         None => Cow::Owned(program.idle_function(found.index)?),
     })
+}
+
+/// Returns why no function that ran is called like this: the module has none, or nothing saw it run.
+fn why_not_found(profile: &Profile, program: &Program, asked: &str) -> Error {
+    let all = program.functions();
+    let name = match names::fitting(&all, asked)[..] {
+        [] => match inlined::find(program, &all, asked) {
+            Ok(Some(inlined)) => inlined.name,
+            Ok(None) => return names::not_found(&all, asked),
+            Err(error) => return error,
+        },
+        [only] => only.shown(),
+        _ => asked.to_owned(),
+    };
+    let message = match (profile.bursts, &profile.time) {
+        (None, _) => format!("`{name}` did not run"),
+        (Some(_), None) => {
+            format!(
+                "no burst saw `{name}`, which may have run between bursts: `wprof run --exact` counts everything"
+            )
+        }
+        (Some(_), Some(_)) => format!(
+            "no burst and no sample of time saw `{name}`, which may have run between them: `wprof run --exact` counts \
+             everything"
+        ),
+    };
+    Error::new(message)
 }
 
 /// Writes a source function that exists only inlined.

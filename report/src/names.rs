@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use wprof::Module;
 use wprof_profiler::{Callee, Profile};
 
-use crate::error::{Result, bail};
+use crate::error::{Error, Result, bail};
 use crate::{fitted_name, short_name};
 
 pub use crate::fitted_name::cut;
@@ -165,28 +165,36 @@ pub fn harmless(text: &str) -> String {
 /// # Errors
 /// Returns an error if no function or several match; the message lists candidates.
 pub(crate) fn find(functions: &[Named], asked: &str) -> Result<Named> {
-    if let Ok(index) = asked.parse::<u32>() {
-        match functions.iter().find(|function| function.index == index) {
-            Some(found) => return Ok(found.clone()),
-            None => bail!("there is no function {index} here: it is imported, or it did not run"),
-        }
-    }
-    let whole = |named: &&Named| named.is_called(asked);
-    // Its own name is closer than a part of a name: what stands before it may be a module.
-    let last = format!("::{asked}");
-    let own = |named: &&Named| named.shown().ends_with(&last);
-    let part = |named: &&Named| named.shown().contains(asked);
-    let mut found: Vec<&Named> = functions.iter().filter(whole).collect();
-    for fits in [&own as &dyn Fn(&&Named) -> bool, &part] {
-        if found.is_empty() {
-            found = functions.iter().filter(|named| fits(named)).collect();
-        }
-    }
-    match found[..] {
-        [] => bail!("no function is called `{asked}`: {}", advice(functions, asked)),
+    match fitting(functions, asked)[..] {
+        [] => Err(not_found(functions, asked)),
         [only] => Ok(only.clone()),
-        _ => bail!("`{asked}` matches several functions: give the index of one\n{}", list(&found)),
+        ref several => bail!("`{asked}` matches several functions: give the index of one\n{}", list(several)),
     }
+}
+
+/// Returns the functions that `asked` may name: those with this index or whole name, or else those whose path ends so, or
+/// else those with a part of it.
+pub(crate) fn fitting<'a>(functions: &'a [Named], asked: &str) -> Vec<&'a Named> {
+    if let Ok(index) = asked.parse::<u32>() {
+        return functions.iter().filter(|function| function.index == index).collect();
+    }
+    // A function's own name is closer than a part of a name: what stands before it may be a module.
+    let last = format!("::{asked}");
+    let whole = |named: &Named| named.is_called(asked);
+    let own = |named: &Named| named.shown().ends_with(&last);
+    let part = |named: &Named| named.shown().contains(asked);
+    let found = [&whole as &dyn Fn(&Named) -> bool, &own, &part].map(|fits| -> Vec<&Named> {
+        functions.iter().filter(|named| fits(named)).collect()
+    });
+    found.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
+}
+
+/// Returns the error that no function is called `asked`, with similar names.
+pub(crate) fn not_found(functions: &[Named], asked: &str) -> Error {
+    Error::new(match asked.parse::<u32>() {
+        Ok(index) => format!("there is no function {index} here: it is imported, or it did not run"),
+        Err(_) => format!("no function is called `{asked}`: {}", advice(functions, asked)),
+    })
 }
 
 /// Finds what is named `asked`, or else the only name that contains `asked`; `None` otherwise.

@@ -76,11 +76,19 @@ fn a_program_that_ends_before_a_burst_has_nothing_to_show_and_says_so() {
     let report = wprof(&["report", &folder.path("a.wprof")]).succeeded();
     assert!(report.contains("none of them was in a burst") && report.contains("--exact"), "{report}");
     assert_eq!(json(&folder.path("a.wprof"))["bursts"], 0);
-    let error = wprof(&["annotate", &folder.path("a.wprof"), "main"]).failed();
+    let error = |name: &str| wprof(&["annotate", &folder.path("a.wprof"), name]).failed();
     assert!(
-        error.contains("no burst saw the function") && error.contains("no function is called `main`"),
-        "{error}"
+        error("main").starts_with("error: no burst saw `__original_main`, which may have run"),
+        "{}",
+        error("main")
     );
+    let unknown = error("__original_mian");
+    assert!(
+        unknown.starts_with("error: no function is called `__original_mian`: ")
+            && unknown.contains("  __original_main\n"),
+        "{unknown}"
+    );
+    assert!(!unknown.contains("burst"), "{unknown}");
 }
 
 #[test]
