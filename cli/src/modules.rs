@@ -170,11 +170,6 @@ pub struct ModuleOption {
 }
 
 impl ModuleOption {
-    /// Reports whether a module is named.
-    pub fn is_given(&self) -> bool {
-        self.module.is_some()
-    }
-
     /// Returns the path of a profile's module: as given, or where it was when it ran, or else beside the profile.
     pub fn path(&self, profile: &Profile, profile_path: &Path) -> PathBuf {
         self.module.clone().unwrap_or_else(|| locate(&profile.program, profile_path))

@@ -40,6 +40,8 @@
 //!       most time of its own first,
 //!     "loops"?: [{ "function": index, "header": block, "own": PART without inner loops and callees, "total": PART with them }],
 //!     "stacks": [{ "caller": stack|null, "routine", "offset": of the instruction, "inlined": bool, "own": TIME }] },
+//!   "lines"?: [{ "file": path in the debug information, "line", "time"?: { "own": PART, "total": PART with callees },
+//!     "ops"?: instructions without callees, if they are exact and time is not sampled }], the hottest first,
 //!   "threads"?: [{ "number": 0 for the main thread, "cpu_ns", "calls", "ops", "functions": [{ "index", "calls", "ops" }],
 //!     "time"?: as above, "contexts"?: as above, without paths }],
 //!   "garbage_collector"?: { "collections", "paused_ns", "longest_ns", "live": bytes that the last collection has kept },
@@ -86,6 +88,7 @@
 mod across_calls;
 mod allocations;
 mod contexts;
+mod lines;
 mod residual;
 mod shape;
 mod threads;
@@ -94,6 +97,7 @@ mod timeline;
 
 use std::io::{self, Write};
 
+pub use lines::LineFigures;
 use residual::ResidualShape;
 use shape::Shape;
 
@@ -105,7 +109,15 @@ impl Profile {
     /// # Errors
     /// Fails if writing to `out` fails.
     pub fn write_json(&self, out: impl Write) -> io::Result<()> {
-        Ok(serde_json::to_writer(out, &Shape::new(self))?)
+        self.write_json_with_lines(&[], out)
+    }
+
+    /// Writes the same, with source lines, the hottest first, which the profile itself does not know.
+    ///
+    /// # Errors
+    /// Fails if writing to `out` fails.
+    pub fn write_json_with_lines(&self, lines: &[LineFigures], out: impl Write) -> io::Result<()> {
+        Ok(serde_json::to_writer(out, &Shape::new(self, lines))?)
     }
 
     /// Writes the part of this profile that no test ran, as one line of JSON.
@@ -118,6 +130,6 @@ impl Profile {
 
     /// Returns the text of [`write_json`](Self::write_json), indented for people.
     pub fn to_json(&self) -> String {
-        serde_json::to_string_pretty(&Shape::new(self)).expect("the shape has only string keys")
+        serde_json::to_string_pretty(&Shape::new(self, &[])).expect("the shape has only string keys")
     }
 }

@@ -58,6 +58,7 @@ pub use graph::depth_first::DepthFirst;
 pub use graph::dominators::Dominators;
 pub use graph::id::{BlockId, EdgeId, LoopId};
 pub use graph::loops::{Loop, Loops};
+pub use json::LineFigures;
 pub use limits::ReadLimits;
 pub use memory::allocations::{
     AllocationProfile, BYTES_OF, Blocks, COLUMNS as ALLOCATION_COLUMNS, LIVES, MemorySize, ObjectCount, life,

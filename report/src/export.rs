@@ -6,16 +6,17 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use wprof_profiler::Profile;
 use wprof_profiler::export::{
     self, CodeMap, Coverage, Differential, Metric, Samples, Unit, write_differential_flamegraph,
 };
+use wprof_profiler::{LineFigures, Profile};
 
 use crate::error::{Result, bail, ensure};
 use crate::ownership::Ownership;
 use crate::program::Program;
 use crate::render::contexts::column_of;
-use crate::render::{runs, sample};
+use crate::render::view::View;
+use crate::render::{lines, runs, sample};
 use crate::text::by_thread;
 use crate::{code_map, names};
 
@@ -95,11 +96,15 @@ pub struct Options {
     pub weight: Option<String>,
     /// In formats without threads, whether stacks begin with the thread that they are of.
     pub by_thread: bool,
-    /// The ownership of source files: formats of lines leave out those of libraries.
+    /// The ownership of source files: formats of lines leave out those of libraries, and in JSON the time of a library is that of
+    /// the program's own line.
     pub ownership: Ownership,
     /// Whether names are shown in full.
     pub full_names: bool,
 }
+
+/// The number of source lines in JSON.
+const LINES: usize = 100;
 
 const EMPTY: &str =
     "the profile is empty: the program was too short to sample; count it with `wprof run --exact`";
@@ -110,6 +115,8 @@ pub struct Export {
     format: Format,
     profile: Profile,
     code: CodeMap,
+    /// The hottest source lines, in JSON.
+    lines: Vec<LineFigures>,
     /// The metric to show, in formats that show a single one.
     metric: Option<String>,
     options: Options,
@@ -130,7 +137,9 @@ impl Export {
     ) -> Result<Self> {
         format.check(&profile)?;
         if format == Format::Json {
-            return Ok(Self { format, profile, code: CodeMap::default(), metric: None, options });
+            let view = View::new(&profile, program).owned(&options.ownership);
+            let (code, lines) = (CodeMap::default(), lines::figures(&view, LINES));
+            return Ok(Self { format, profile, code, lines, metric: None, options });
         }
         names::shown_in_full(options.full_names, || Self::with_names(profile, program, format, options))
     }
@@ -154,7 +163,8 @@ impl Export {
             false if options.by_thread => profile = by_thread(&profile)?,
             false => {}
         }
-        let mut exported = Self { format, profile, code, metric: options.weight.clone(), options };
+        let (metric, lines) = (options.weight.clone(), Vec::new());
+        let mut exported = Self { format, profile, code, lines, metric, options };
         if format.is_of_one_metric() {
             exported.choose_metric()?;
         }
@@ -197,6 +207,17 @@ impl Export {
         self.code.files.iter().any(|file| !self.options.ownership.is_library(file))
     }
 
+    /// Returns what the reader of the file should know and the format has no room for: that weights are those of a sample.
+    pub fn remark(&self) -> Option<String> {
+        if self.format != Format::Folded {
+            return None;
+        }
+        let samples = self.samples();
+        let metric = samples.metric(self.metric.as_deref())?;
+        let size = sample::size(metric.sampled?);
+        Some(format!("{} are those of {size}, not scaled up", metric.name))
+    }
+
     /// Writes the profile.
     ///
     /// # Errors
@@ -218,7 +239,10 @@ impl Export {
             Format::Lcov => export::write_lcov(&self.coverage(), out),
             Format::Cobertura => export::write_cobertura(&self.coverage(), started, out),
             Format::Csv => export::write_csv(profile, code, out),
-            Format::Json => write_json(profile, out),
+            Format::Json => {
+                profile.write_json_with_lines(&self.lines, &mut out)?;
+                out.write_all(b"\n")
+            }
         }
     }
 
@@ -284,7 +308,8 @@ impl Changes {
         };
         let (code, options) = (CodeMap::default(), after.options.clone());
         let name = Some(metric.name.clone());
-        let mut before = Export { format: after.format, profile: before, code, metric: name, options };
+        let (format, lines) = (after.format, Vec::new());
+        let mut before = Export { format, profile: before, code, lines, metric: name, options };
         names::show_all(&mut before.profile);
         before.check_metric()?;
         let samples_before = before.samples();
@@ -303,7 +328,7 @@ impl Changes {
     }
 }
 
-/// Writes a profile as JSON, in one line.
+/// Writes a profile as JSON, in one line, without source lines.
 ///
 /// # Errors
 /// Returns an error if `out` fails.

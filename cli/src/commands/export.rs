@@ -8,7 +8,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum, ValueHint};
 use wprof_profiler::{Profile, share_names};
 use wprof_report::Program;
-use wprof_report::export::{Changes, Export, Format, Options, write_json};
+use wprof_report::export::{Changes, Export, Format, Options};
 
 use crate::modules::ModuleOption;
 use crate::ownership::OwnershipArgs;
@@ -128,10 +128,6 @@ pub fn execute(args: &ExportArgs) -> Result<()> {
         format.is_of_lines() || !args.ownership.is_given(),
         "only lcov and cobertura leave out the files of libraries: leave out --library and --mine"
     );
-    if format == Format::Json {
-        ensure!(!args.module.is_given(), "JSON is the profile alone: leave out --module");
-        return write_to(&args.output, |out| write_json(&profile, out));
-    }
     let mut before = args.against.as_deref().map(super::read_profile).transpose()?;
     if let Some(before) = &mut before {
         share_names(before, &mut profile);
@@ -154,13 +150,16 @@ fn export(args: &ExportArgs, mut profile: Profile, before: Option<Profile>) -> R
         let changes = Changes::new(before, profile, module.as_ref(), options)?;
         return write_to(&args.output, |out| changes.write(out));
     }
-    if format.is_of_lines() {
+    if format.is_of_lines() || format == Format::Json {
         options.ownership = args.ownership.resolve(module.as_ref());
     }
     let path = args.module.path(&profile, &args.profile);
     let exported = Export::new(profile, module.as_ref(), format, options)?;
     if let Some(module) = module.as_ref().filter(|_| format.is_of_lines()) {
         check_lines(&exported, module, &path)?;
+    }
+    if let Some(remark) = exported.remark() {
+        output::tell_line(format_args!("wprof: {remark}"));
     }
     let write = || write_to(&args.output, |out| exported.write(out));
     if is_output(&args.output) { write() } else { progress::during("exporting the profile", write) }

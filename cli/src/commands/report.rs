@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum, ValueHint};
 use wprof_profiler::Profile;
-use wprof_report::export::write_json;
+use wprof_report::export::{Export, Format, Options};
 use wprof_report::html::{self, HtmlPage};
 use wprof_report::page::Page;
 use wprof_report::text::{self, ContextOptions, Order, ReportOptions};
@@ -123,7 +123,6 @@ pub struct ReportArgs {
     diff: Option<PathBuf>,
     /// Print the profile as JSON, as `wprof export --to json`
     #[arg(long, conflicts_with_all = ["cct", "callers", "sort", "by", "top", "least", "interesting", "distribution"])]
-    #[arg(conflicts_with_all = ["library", "mine", "module"])]
     #[arg(help_heading = help::OUTPUT)]
     json: bool,
     #[command(flatten)]
@@ -145,11 +144,14 @@ pub fn execute(args: &ReportArgs, color: ColorChoice) -> Result<()> {
     if args.by_thread {
         profile = text::by_thread(&profile)?;
     }
-    if args.json {
-        return output::print_with(|out| write_json(&profile, out));
-    }
     let module = args.module.at_hand(&mut profile, &args.profile)?;
     let ownership = args.ownership.resolve(module.as_ref());
+    if args.json {
+        let mut options = Options::default();
+        options.ownership = ownership;
+        let exported = Export::new(profile, module.as_ref(), Format::Json, options)?;
+        return output::print_with(|out| exported.write(out));
+    }
     modules::tell_missing_debug_info(module.as_ref());
     if let Some(file) = &args.html {
         let report = HtmlReport { path: &args.profile, module: &args.module, before: args.diff.as_deref() };

@@ -108,8 +108,13 @@ fn samples_know_instructions_by_context_and_within_what_shares_are() {
     let contexts = wprof(&["report", &profile, "--cct", "--by", "instructions"]).succeeded();
     assert!(contexts.contains("heapsort_ints"), "{contexts}");
     assert!(wprof(&["report", &profile]).succeeded().contains("95% within"));
-    let flames = wprof(&["export", "--to", "folded", "--weight", "instructions", &profile]).succeeded();
-    assert!(flames.lines().any(|line| line.contains(";heapsort_ints")), "{flames}");
+    let flames = wprof(&["export", "--to", "folded", "--weight", "instructions", &profile]);
+    assert!(flames.out.lines().any(|line| line.contains(";heapsort_ints")), "{flames:?}");
+    assert!(
+        flames.err.starts_with("wprof: instructions are those of a sample of ")
+            && flames.err.ends_with(" of the run, not scaled up\n"),
+        "{flames:?}"
+    );
 }
 
 #[test]

@@ -100,6 +100,26 @@ fn who_allocates_is_what_the_program_says() {
     assert!(json.contains("\"live\":{\"blocks\":22,\"bytes\":41111}"), "{json}");
 }
 
+#[test]
+fn json_has_the_lines_with_most_instructions() {
+    let folder = Folder::new();
+    let profile = folder.path("a.wprof");
+    let budget = "instructions=20_000_000";
+    wprof(&["run", "--exact", "--budget", budget, "-o", &profile, &path("columns", "wasm")]);
+    let json = wprof(&["export", "--to", "json", &profile]).succeeded();
+    let parsed: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let lines = parsed["lines"].as_array().expect("the module has debug information");
+    let ops: Vec<u64> = lines.iter().map(|line| line["ops"].as_u64().expect("exact")).collect();
+    assert!(
+        ops.is_sorted_by(|a, b| a >= b) && ops.iter().sum::<u64>() <= parsed["ops"].as_u64().unwrap_or(0)
+    );
+    assert!(lines[0]["file"].as_str().is_some_and(|file| file.ends_with("columns.cpp")), "{}", lines[0]);
+    assert!(lines[0].get("time").is_none() && lines[0]["line"].as_u64() > Some(0), "{}", lines[0]);
+    // Without the module nobody knows lines.
+    let nowhere = folder.file("not.wasm", b"");
+    assert!(wprof(&["export", "--to", "json", "-m", &nowhere, &profile]).failed().contains("not.wasm"));
+}
+
 /// A simulated predictor misses the branch that time is lost at.
 #[test]
 fn the_branch_that_cannot_be_predicted_is_mispredicted_most() {

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use super::across_calls::AcrossCallsShape;
 use super::allocations::AllocationsShape;
 use super::contexts::{CalleeShape, ContextsShape};
+use super::lines::{LineFigures, LineShape};
 use super::threads::ThreadShape;
 use super::time::{ShareShape, TimeShape};
 use super::timeline::TimelineShape;
@@ -51,6 +52,8 @@ pub(super) struct Shape<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<TimeShape<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    lines: Vec<LineShape<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     threads: Vec<ThreadShape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     garbage_collector: Option<Collector>,
@@ -64,7 +67,7 @@ pub(super) struct Shape<'a> {
 }
 
 impl<'a> Shape<'a> {
-    pub(super) fn new(profile: &'a Profile) -> Self {
+    pub(super) fn new(profile: &'a Profile, lines: &'a [LineFigures]) -> Self {
         Self {
             format: "wprof-profile-1",
             program: &profile.program,
@@ -86,6 +89,7 @@ impl<'a> Shape<'a> {
             extended_paths: profile.extended.as_ref().map(ExtendedShape::new),
             paths_across_calls: profile.supergraphs.as_ref().map(AcrossCallsShape::new),
             time: profile.time.as_ref().map(|time| TimeShape::new(time, &profile.functions)),
+            lines: lines.iter().map(|line| LineShape::new(line, profile.time.as_ref())).collect(),
             threads: profile.threads.iter().map(|of| ThreadShape::new(of, &profile.functions)).collect(),
             garbage_collector: profile.collector,
             predicted_branches: &profile.branches,

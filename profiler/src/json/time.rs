@@ -31,7 +31,7 @@ struct RoutineShape<'a> {
 
 /// A part of all time.
 #[derive(Serialize)]
-struct PartShape {
+pub(super) struct PartShape {
     #[serde(flatten)]
     timed: Timed,
     #[serde(flatten)]
@@ -39,7 +39,7 @@ struct PartShape {
 }
 
 impl PartShape {
-    fn new(timed: Timed, all: Timed) -> Self {
+    pub(super) fn new(timed: Timed, all: Timed) -> Self {
         let Interval { share, least, most } = Interval::of_share(timed, all);
         Self { timed, share: ShareShape { share, least, most } }
     }

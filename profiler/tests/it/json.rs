@@ -1,7 +1,7 @@
 //! The JSON shape, which must not change. `UPDATE_EXPECT=1 cargo test` blesses it.
 
 use expect_test::expect_file;
-use wprof_profiler::{Ending, FigureKind, Profile, Rate, Run};
+use wprof_profiler::{Ending, FigureKind, LineFigures, Profile, Rate, Run, Timed};
 
 use crate::profile::example_with_trap;
 use crate::time;
@@ -55,4 +55,26 @@ fn sampled_figures_have_intervals_and_loops_their_time() {
     // The only function has all instructions, and the interval lies below.
     let share = &found["functions"][0]["share"];
     assert!(share["share"] == 1.0 && share["least"].as_f64() < Some(1.0), "{share}");
+}
+
+#[test]
+fn lines_have_shares_of_all_time_or_instructions() {
+    let mut profile = example_with_trap();
+    profile.time = Some(time::log(&[(vec![(2, 0)], 3), (vec![(2, 0), (5, 0)], 1)]));
+    let timed = |samples: u64| Timed { samples, time_ns: 1_000_000 * samples };
+    let lines = [
+        LineFigures { file: "a.c".to_owned(), line: 7, time: Some((timed(1), timed(2))), ops: None },
+        LineFigures { file: "a.c".to_owned(), line: 9, time: None, ops: Some(40) },
+    ];
+    let mut text = Vec::new();
+    profile.write_json_with_lines(&lines, &mut text).unwrap();
+    let found = serde_json::from_slice::<serde_json::Value>(&text).unwrap();
+    let [first, second] = [0, 1].map(|at| &found["lines"][at]);
+    assert_eq!((&first["file"], &first["line"], first.get("ops")), (&"a.c".into(), &7.into(), None));
+    let own = &first["time"]["own"];
+    let expected = 1e6 / found["time"]["time_ns"].as_f64().unwrap();
+    assert_eq!((&own["samples"], own["share"].as_f64()), (&1.into(), Some(expected)));
+    assert!(own["most"].as_f64() > own["share"].as_f64() && first["time"]["total"]["samples"] == 2);
+    assert_eq!((&second["ops"], second.get("time")), (&40.into(), None));
+    assert!(serde_json::from_str::<serde_json::Value>(&profile.to_json()).unwrap().get("lines").is_none());
 }

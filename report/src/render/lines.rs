@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use wprof_profiler::FunctionProfile;
 use wprof_profiler::export::executions;
+use wprof_profiler::{FunctionProfile, LineFigures};
 
 use super::numbers::{grouped, percent};
 use super::page::{Ink, plain, span};
 use super::place::{Line, Place, place_at};
 use super::table::{Side, Table};
-use super::time::sampled;
+use super::time::{hottest_lines, sampled};
 use super::view::View;
 use crate::source_line::SourceLine;
 use crate::sources::Sources;
@@ -84,6 +84,23 @@ pub fn hottest(view: &View<'_>, limit: usize) -> Vec<LineOps> {
     rows.sort_by(|(line, ours), (other, theirs)| (theirs.ops, line).cmp(&(ours.ops, other)));
     rows.truncate(limit);
     rows.into_iter().map(|(line, sums)| described(&line, sums)).collect()
+}
+
+/// Returns the hottest `limit` lines of a profile: by time if it was sampled, else by instructions if they are exact.
+pub fn figures(view: &View<'_>, limit: usize) -> Vec<LineFigures> {
+    let by_time = hottest_lines(view, limit).into_iter().map(|found| LineFigures {
+        file: found.source.file,
+        line: found.source.line,
+        time: Some((found.own, found.total)),
+        ops: None,
+    });
+    let timed: Vec<LineFigures> = by_time.collect();
+    if !timed.is_empty() {
+        return timed;
+    }
+    let by_ops = hottest(view, limit).into_iter();
+    let of = |found: LineOps| (found.source.file, found.source.line, Some(found.ops));
+    by_ops.map(of).map(|(file, line, ops)| LineFigures { file, line, time: None, ops }).collect()
 }
 
 fn described(line: &Line, Sums { ops, of_libraries }: Sums) -> LineOps {
