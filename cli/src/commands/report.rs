@@ -123,6 +123,7 @@ pub struct ReportArgs {
     diff: Option<PathBuf>,
     /// Print the profile as JSON, as `wprof export --to json`
     #[arg(long, conflicts_with_all = ["cct", "callers", "sort", "by", "top", "least", "interesting", "distribution"])]
+    #[arg(conflicts_with_all = ["library", "mine"])]
     #[arg(help_heading = help::OUTPUT)]
     json: bool,
     #[command(flatten)]

@@ -4,7 +4,7 @@ use super::{COUNT, Folder, wprof};
 
 /// Commands with an option that would do nothing, and what is said of it: `GOOD` is an exact profile, `CONTEXTS` one
 /// without counts of code, `M` their module.
-const IDLE: [(&str, &str); 31] = [
+const IDLE: [(&str, &str); 29] = [
     ("run --exact --profile-use GOOD M", "--profile-use controls optimization by a profile"),
     ("run --exact --prefetch M", "--prefetch controls optimization by a profile"),
     ("run --collect cct --without inlining M", "--without controls optimization by a profile"),
@@ -21,14 +21,12 @@ const IDLE: [(&str, &str); 31] = [
     ("report GOOD --json --top 3", "cannot be used with"),
     ("report GOOD --html OUT --top 3", "cannot be used with"),
     ("report GOOD --json --library x", "cannot be used with"),
-    ("report GOOD --json -m M", "cannot be used with"),
     ("report GOOD --distribution --top 3", "cannot be used with"),
     ("report GOOD --distribution --least 5", "cannot be used with"),
     ("report GOOD --distribution --mine x", "cannot be used with"),
     ("report GOOD --interesting GOOD --least 5", "cannot be used with"),
     ("rank --tests GOOD --top 3", "cannot be used with"),
     ("rank --tests GOOD -m M", "cannot be used with"),
-    ("export GOOD --to json -m M", "leave out --module"),
     ("export GOOD --to json --weight calls", "leave out --weight"),
     ("export GOOD --to json --by-thread", "leave out --by-thread"),
     ("export GOOD --to json --against GOOD", "only flame graphs have --against"),
