@@ -183,9 +183,8 @@ pub(crate) fn fitting<'a>(functions: &'a [Named], asked: &str) -> Vec<&'a Named>
     let whole = |named: &Named| named.is_called(asked);
     let own = |named: &Named| named.shown().ends_with(&last);
     let part = |named: &Named| named.shown().contains(asked);
-    let found = [&whole as &dyn Fn(&Named) -> bool, &own, &part].map(|fits| -> Vec<&Named> {
-        functions.iter().filter(|named| fits(named)).collect()
-    });
+    let found = [&whole as &dyn Fn(&Named) -> bool, &own, &part]
+        .map(|fits| -> Vec<&Named> { functions.iter().filter(|named| fits(named)).collect() });
     found.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
 }
 

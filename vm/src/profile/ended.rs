@@ -21,6 +21,9 @@ use crate::runtime::counts::call_records::Called;
 use crate::runtime::counts::unfinished::{Stop, Stopped};
 use crate::runtime::instances::store_opaque::StoreOpaque;
 
+/// A function that was called, with its plan.
+type Version = (u32, Arc<FunctionPlan>);
+
 /// Adds the calls that only contexts have to the functions of instance `index`, and to `exits` as frames that stopped.
 ///
 /// # Errors
@@ -28,7 +31,7 @@ use crate::runtime::instances::store_opaque::StoreOpaque;
 pub fn add(
     store: &StoreOpaque,
     index: u32,
-    (versions, exits, in_contexts): (&[(u32, Arc<FunctionPlan>)], &mut HashMap<u32, Exits>, &InContexts),
+    (versions, exits, in_contexts): (&[Version], &mut HashMap<u32, Exits>, &InContexts),
     functions: &mut Vec<FunctionProfile>,
     (kind, columns): (FigureKind, &mut Columns<'_>),
 ) -> Result<()> {
