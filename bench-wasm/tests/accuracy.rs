@@ -87,9 +87,8 @@ fn samples_of_programs_predict_their_overlap_within_two_points() {
     assert!(judged >= 6 && wrong.is_empty(), "{judged} predictions, wrong: {wrong:?}");
 }
 
-/// But for one whose first bursts see what no other does, and stand for more than the graph of their function tells.
 #[test]
 fn samples_with_skipped_bursts_predict_their_overlap_within_two_points() {
     let (judged, wrong) = judge(Some(4));
-    assert!(judged >= 6 && wrong == ["branchy"], "{judged} predictions, wrong: {wrong:?}");
+    assert!(judged >= 6 && wrong.is_empty(), "{judged} predictions, wrong: {wrong:?}");
 }

@@ -20,11 +20,12 @@ const CRATES: [(&str, &str); 3] =
 const FOLDERS: [&str; 4] = ["jit", "profiler", "report", "vm"];
 
 /// Methods of types inside a crate that only have the name of a listed type.
-const OF_NAMESAKES: [&str; 8] = [
+const OF_NAMESAKES: [&str; 9] = [
     "ComponentInstance::cell",
     "ComponentInstance::flags",
     "ComponentInstance::flags_type",
     "ComponentInstance::has",
+    "ComponentInstance::new",
     "ComponentInstance::set",
     "Incoming::wish",
     "Tag::from_word",
