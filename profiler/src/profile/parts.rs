@@ -14,6 +14,10 @@ use crate::contexts::function_name;
 use crate::counts::metric;
 use crate::{Callee, CodeRange, ContextLog, ContextTree, PathProfile, TimeLog, TimeProfile};
 
+/// The greatest number of parts with the same hash that are added up: each takes time in proportion to the whole profile,
+/// which may come from a file of someone else.
+const MOST_ALIKE: usize = 16;
+
 /// A core module of a component, in the component's profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModulePart {
@@ -201,11 +205,12 @@ impl Profile {
         whole
     }
 
-    /// Returns the profile of one module of a component, with the module's own indices, offsets and names: the sum of all
-    /// parts for which `is_it` holds, given their hashes. `None` if it holds for none.
+    /// Returns the profile of one module of a component, with the module's own indices, offsets and names: the sum of the
+    /// parts for which `is_it` holds, given their hashes, up to a number of them. `None` if it holds for none.
     pub fn of_module(&self, is_it: impl Fn(&[u8; 32]) -> bool) -> Option<Profile> {
         let mut sum: Option<Profile> = None;
-        for number in (0..self.parts.len()).filter(|&number| is_it(&self.parts[number].module_hash)) {
+        let numbers = (0..self.parts.len()).filter(|&number| is_it(&self.parts[number].module_hash));
+        for number in numbers.take(MOST_ALIKE) {
             let part = self.extracted(number);
             match &mut sum {
                 // All parts describe the same code.

@@ -1,11 +1,25 @@
 //! The core modules of one component, and the names by which these are told apart.
 //!
-//! Invariant: no two of them have the same name. Names are made when they are first asked for: reading those of modules takes
+//! Invariant: no two of them have the same name, and no name is long. Names are made when they are first asked for: reading those of modules takes
 //! time.
 
 use std::sync::{Arc, OnceLock, Weak};
 
+use hashbrown::{HashMap, HashSet};
+
 use super::{Module, ModuleInner};
+
+/// The longest name of a module, in characters: each of its functions has it before its own name, and a file may name a module
+/// with a hundred thousand.
+const LONGEST: usize = 80;
+
+/// Returns a name, cut if it is too long.
+fn cut(name: &str) -> String {
+    match name.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}
 
 /// The core modules of a component with several.
 #[derive(Debug)]
@@ -31,20 +45,22 @@ impl Siblings {
 
     fn names(&self) -> &[String] {
         self.names.get_or_init(|| {
-            let own = |module: &Weak<ModuleInner>| module.upgrade()?.names().module().map(str::to_owned);
+            let own = |module: &Weak<ModuleInner>| module.upgrade()?.names().module().map(cut);
             let own: Vec<Option<String>> = self.modules.iter().map(|(_, module)| own(module)).collect();
-            let mut names: Vec<String> = Vec::new();
+            let mut uses: HashMap<&str, u32> = HashMap::new();
+            own.iter().flatten().for_each(|name| *uses.entry(name).or_default() += 1);
+            let (mut names, mut taken) = (Vec::with_capacity(own.len()), HashSet::new());
             for ((number, _), name) in self.modules.iter().zip(&own) {
-                let is_only = own.iter().filter(|other| *other == name).count() == 1;
                 let mut shown = match name.as_deref().filter(|name| !name.is_empty()) {
-                    Some(name) if is_only => name.to_owned(),
+                    Some(name) if uses[name] == 1 => name.to_owned(),
                     Some(name) => format!("{name}#{number}"),
                     None => format!("core{number}"),
                 };
                 // Nothing keeps a module from having the name that another one is given here.
-                while names.contains(&shown) {
+                while taken.contains(&shown) {
                     shown.push('+');
                 }
+                taken.insert(shown.clone());
                 names.push(shown);
             }
             names
@@ -61,5 +77,18 @@ impl Module {
         let is_it = |module: &Weak<ModuleInner>| std::ptr::eq(module.as_ptr(), Arc::as_ptr(&self.0));
         let position = all.modules.iter().position(|(_, module)| is_it(module))?;
         Some(&all.names()[position])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_are_cut() {
+        assert_eq!(cut("short"), "short");
+        let long = "é".repeat(LONGEST);
+        assert_eq!(cut(&long), long);
+        assert_eq!(cut(&(long.clone() + "x")), long + "…");
     }
 }
