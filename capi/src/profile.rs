@@ -45,22 +45,6 @@ fn export(profile: &Profile, format: u8) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The formats, by their names in `wprof.h`.
-const FORMATS: [(&str, Format); 12] = [
-    ("folded", Format::Folded),
-    ("flamegraph", Format::Flamegraph),
-    ("speedscope", Format::Speedscope),
-    ("pprof", Format::Pprof),
-    ("firefox", Format::Firefox),
-    ("chrome", Format::Chrome),
-    ("cpuprofile", Format::Cpuprofile),
-    ("callgrind", Format::Callgrind),
-    ("lcov", Format::Lcov),
-    ("cobertura", Format::Cobertura),
-    ("csv", Format::Csv),
-    ("json", Format::Json),
-];
-
 /// Writes a profile as the commands do, with the source lines of its module.
 fn export_as(profile: &Profile, module: Option<&Module>, name: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
@@ -71,9 +55,9 @@ fn export_as(profile: &Profile, module: Option<&Module>, name: &str) -> Result<V
         page.write(&mut bytes).map_err(wrong)?;
         return Ok(bytes);
     }
-    let format = FORMATS.iter().find(|(known, _)| *known == name).map(|(_, format)| *format);
+    let format = Format::ALL.into_iter().find(|format| format.name() == name);
     let format = format.ok_or_else(|| {
-        let known = FORMATS.map(|(name, _)| name).join(", ");
+        let known = Format::ALL.map(Format::name).join(", ");
         wrong(format_args!("no format is called `{name}`: there are {known}, html"))
     })?;
     let export = Export::new(profile.clone(), program.as_ref(), format, Options::default()).map_err(wrong)?;

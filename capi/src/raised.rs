@@ -51,7 +51,7 @@ impl std::error::Error for Raised {}
 pub const OTHER: i32 = -1;
 
 impl TrapData {
-    pub fn new(message: String, frames: Vec<Place>, code: i32, exit: Option<i32>) -> Arc<TrapData> {
-        Arc::new(TrapData { message, frames, code, exit, core: None, info: Mutex::default() })
+    pub fn new(message: String, frames: Vec<Place>, code: i32, exit: Option<i32>) -> TrapData {
+        TrapData { message, frames, code, exit, core: None, info: Mutex::default() }
     }
 }

@@ -45,11 +45,10 @@ pub fn of_error(store: &StoreRef, error: &Error) -> Reference {
     Reference::new(store, What::Trap(data))
 }
 
-/// Adds what a core dump is made of. The trap is new, so nobody else has it.
-fn with_core(mut data: Arc<TrapData>, error: &Error) -> Arc<TrapData> {
+/// Adds what a core dump is made of.
+fn with_core(data: TrapData, error: &Error) -> Arc<TrapData> {
     let core = error.downcast_ref::<WasmCoreDump>().cloned().or_else(|| WasmCoreDump::new(error));
-    Arc::get_mut(&mut data).expect("it is new").core = core;
-    data
+    Arc::new(TrapData { core, ..data })
 }
 
 /// Returns the core dump of a trap.
@@ -106,7 +105,7 @@ vector!("frame", Owned<Frame>);
 export! {
     ["wasm_trap_new"] fn(store: &StoreRef, message: Option<&Bytes>) -> Box<Reference> {
         let message = message.map(text).unwrap_or_default();
-        Box::new(Reference::new(store, What::Trap(TrapData::new(message, Vec::new(), OTHER, None))))
+        Box::new(Reference::new(store, What::Trap(Arc::new(TrapData::new(message, Vec::new(), OTHER, None)))))
     }
     ["wasm_trap_message"] fn(trap: &Reference, out: &mut MaybeUninit<Bytes>) {
         out.write(message(data(trap).map_or("", |data| &data.message)));

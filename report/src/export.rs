@@ -51,6 +51,60 @@ pub enum Format {
 }
 
 impl Format {
+    /// All formats.
+    pub const ALL: [Format; 12] = [
+        Self::Folded,
+        Self::Flamegraph,
+        Self::Speedscope,
+        Self::Pprof,
+        Self::Firefox,
+        Self::Chrome,
+        Self::Cpuprofile,
+        Self::Callgrind,
+        Self::Lcov,
+        Self::Cobertura,
+        Self::Csv,
+        Self::Json,
+    ];
+
+    /// Returns the name by which commands and other languages ask for the format.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Folded => "folded",
+            Self::Flamegraph => "flamegraph",
+            Self::Speedscope => "speedscope",
+            Self::Pprof => "pprof",
+            Self::Firefox => "firefox",
+            Self::Chrome => "chrome",
+            Self::Cpuprofile => "cpuprofile",
+            Self::Callgrind => "callgrind",
+            Self::Lcov => "lcov",
+            Self::Cobertura => "cobertura",
+            Self::Csv => "csv",
+            Self::Json => "json",
+        }
+    }
+
+    /// Returns what the format is for, in a sentence without a full stop.
+    pub const fn purpose(self) -> &'static str {
+        match self {
+            Self::Folded => "One line per stack, for flamegraph.pl, inferno and similar tools",
+            Self::Flamegraph => "A flame graph: an SVG image for any browser",
+            Self::Speedscope => "For https://www.speedscope.app",
+            Self::Pprof => "For `go tool pprof` and everything else that reads it (gzipped)",
+            Self::Firefox => "For https://profiler.firefox.com",
+            Self::Chrome => {
+                "Trace events for chrome://tracing and https://ui.perfetto.dev, with the time line"
+            }
+            Self::Cpuprofile => "V8's own, for the performance panels of Chromium and editors",
+            Self::Callgrind => "For callgrind_annotate and KCachegrind, by instruction and line",
+            Self::Lcov => "Coverage of lines, functions and branches, for genhtml",
+            Self::Cobertura => "The same as Cobertura's XML, for CI",
+            Self::Csv => "A table of functions",
+            Self::Json => "Everything in the profile, as one object",
+        }
+    }
+
     /// Reports whether the format is about source lines, including those of functions that did not run, and so needs
     /// the module.
     pub fn is_of_lines(self) -> bool {

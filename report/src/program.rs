@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 
-use wprof::component::Component;
+use wprof::component::{Component, CoreModule};
 use wprof::{FrameSymbol, Module, SourceRow};
 use wprof_jit::module::{Entity, Import};
-use wprof_profiler::{Callee, CodeRange, CodeShift, FunctionProfile, Profile};
+use wprof_profiler::{Callee, CodeRange, CodeShift, FunctionProfile, ModulePart, Profile};
 
 use crate::disassembly::{self, Line};
 use crate::error::{Context, Error, Result};
@@ -28,15 +28,15 @@ pub struct Program {
 #[derive(Clone, Debug)]
 struct Part {
     module: Module,
-    /// Its name, with which those of its functions begin, if there are several modules.
-    name: Option<String>,
     /// How far its functions and offsets in the profile are from its own.
     shift: CodeShift,
+    /// What profiles say of it, if there are several modules.
+    among: Option<ModulePart>,
 }
 
 impl From<&Module> for Program {
     fn from(module: &Module) -> Self {
-        let part = Part { module: module.clone(), name: None, shift: CodeShift::default() };
+        let part = Part { module: module.clone(), shift: CodeShift::default(), among: None };
         Self { parts: vec![part], hash: None }
     }
 }
@@ -53,10 +53,9 @@ impl From<&Component> for Program {
         if let [only] = all {
             return Self::from(&only.module);
         }
-        let part = |core: &wprof::component::CoreModule| Part {
-            module: core.module.clone(),
-            name: core.module.name_in_component().map(str::to_owned),
-            shift: CodeShift { functions: core.first_function, offsets: core.first_offset },
+        let part = |core: &CoreModule| {
+            let among = core.part();
+            Part { module: core.module.clone(), shift: among.shift(), among: Some(among) }
         };
         Self { parts: all.iter().map(part).collect(), hash: Some(component.hash()) }
     }
@@ -86,9 +85,10 @@ impl Program {
     pub(crate) fn func_name(&self, func: u32) -> Option<String> {
         let (part, own) = self.part_of(func)?;
         let name = part.module.func_name(own);
-        let Some(module) = &part.name else { return name.map(str::to_owned) };
-        let name = name.map_or_else(|| format!("wasm-function[{own}]"), wprof::demangle);
-        Some(format!("{module}::{name}"))
+        match &part.among {
+            Some(among) => Some(among.name_of(own, name.map(wprof::demangle).as_deref())),
+            None => name.map(str::to_owned),
+        }
     }
 
     /// Returns the name that a function's own module has for it.

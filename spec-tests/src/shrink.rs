@@ -4,6 +4,7 @@
 //! other cases lose functions. All cases lose calls.
 //! Invariant: the reduced case still fails, and is valid.
 
+use crate::engines::reference;
 use crate::generate::Case;
 use crate::generate::hot::reduce::{Grain, edited};
 use crate::splice::Splice;
@@ -97,4 +98,27 @@ impl<F: FnMut(&Case) -> bool> Shrinker<F> {
     fn take_if_smaller(&mut self, wasm: Vec<u8>) -> bool {
         wasm.len() < self.case.wasm.len() && self.take(Case { wasm, ..self.case.clone() })
     }
+}
+
+/// Checks that every 61st edit of programs leaves a module that the calls of the case fit, and a lowered form that the interpreter
+/// accepts; returns how many edits that were.
+///
+/// # Panics
+/// Panics if one does not.
+pub fn checked_edits(cases: impl IntoIterator<Item = Case>) -> u32 {
+    let interpreter = reference::engine();
+    let mut edits = 0;
+    for case in cases {
+        let tree = case.tree.expect("it has a tree");
+        for grain in Grain::ALL {
+            for number in (0..).step_by(61) {
+                let Some(smaller) = edited(&tree, grain, number) else { break };
+                assert!(case.drive.fits(&smaller.encode()), "seed {}, {grain:?} {number}", case.seed);
+                wasmi::Module::new(&interpreter, smaller.lowered())
+                    .unwrap_or_else(|e| panic!("seed {}, {grain:?} {number}: {e}", case.seed));
+                edits += 1;
+            }
+        }
+    }
+    edits
 }

@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use wprof_jit::cfg::build;
 use wprof_jit::module::parse;
-use wprof_spec_tests::engines::{ours, reference};
-use wprof_spec_tests::generate::hot::reduce::{Grain, edited};
+use wprof_spec_tests::engines::ours;
 use wprof_spec_tests::generate::{Case, hot_atomics_case, hot_case};
 use wprof_spec_tests::mode::Mode;
 use wprof_spec_tests::outcome::{Stop, Trap};
+use wprof_spec_tests::shrink::checked_edits;
 use wprof_spec_tests::sweep::{HOT_ATOMICS, passed};
 use wprof_spec_tests::volume::cases;
 
@@ -84,20 +84,6 @@ fn programs_have_the_instructions_only_if_they_are_asked_for() {
 
 #[test]
 fn each_edit_of_one_leaves_both_forms_valid() {
-    let interpreter = reference::engine();
-    let mut edits = 0;
-    for case in (0..4).map(hot_atomics_case) {
-        let tree = case.tree.expect("it has a tree");
-        for grain in Grain::ALL {
-            for number in (0..).step_by(61) {
-                let Some(smaller) = edited(&tree, grain, number) else { break };
-                let wasm = smaller.encode();
-                assert!(case.drive.fits(&wasm), "seed {}, {grain:?} {number}", case.seed);
-                wasmi::Module::new(&interpreter, smaller.lowered())
-                    .unwrap_or_else(|e| panic!("seed {}, {grain:?} {number}: {e}", case.seed));
-                edits += 1;
-            }
-        }
-    }
+    let edits = checked_edits((0..4).map(hot_atomics_case));
     assert!(edits > 30, "{edits} edits");
 }

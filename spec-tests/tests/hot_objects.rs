@@ -5,11 +5,11 @@
 
 use wprof_jit::cfg::{End, build};
 use wprof_jit::module::parse;
-use wprof_spec_tests::engines::{ours, reference};
-use wprof_spec_tests::generate::hot::reduce::{Grain, edited};
+use wprof_spec_tests::engines::ours;
 use wprof_spec_tests::generate::managed_case;
 use wprof_spec_tests::mode::Mode;
 use wprof_spec_tests::outcome::Stop;
+use wprof_spec_tests::shrink::checked_edits;
 use wprof_spec_tests::sweep::{HOT_OBJECTS, passed};
 use wprof_spec_tests::volume::cases;
 
@@ -78,21 +78,7 @@ fn all_that_is_new_in_them_happens_often() {
 }
 
 #[test]
-fn each_edit_of_one_leaves_both_forms_valid_and_the_same() {
-    let interpreter = reference::engine();
-    let mut edits = 0;
-    for case in (0..6).map(managed_case) {
-        let tree = case.tree.expect("it has a tree");
-        for grain in Grain::ALL {
-            for number in (0..).step_by(61) {
-                let Some(smaller) = edited(&tree, grain, number) else { break };
-                let wasm = smaller.encode();
-                assert!(case.drive.fits(&wasm), "seed {}, {grain:?} {number}", case.seed);
-                wasmi::Module::new(&interpreter, smaller.lowered())
-                    .unwrap_or_else(|e| panic!("seed {}, {grain:?} {number}: {e}", case.seed));
-                edits += 1;
-            }
-        }
-    }
+fn each_edit_of_one_leaves_both_forms_valid() {
+    let edits = checked_edits((0..6).map(managed_case));
     assert!(edits > 50, "{edits} edits");
 }

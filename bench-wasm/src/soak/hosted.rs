@@ -1,17 +1,16 @@
 //! Requests that need more of the host: HTTP, files, and calls that wait.
 
-use std::fs;
 use std::future::poll_fn;
-use std::path::Path;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
-use wit_parser::Resolve;
 use wprof::component::{self, Component};
 use wprof::wasi::{OutputPipe, WasiCtx, WasiCtxBuilder};
 use wprof::wasi2::http::{self, Request};
 use wprof::{Caller, Error, ExternRef, Linker, Module, Store, wasi, wasi2};
+
+#[path = "../../../spec-tests/tests/wasi2/embed.rs"]
+mod embed;
 
 use super::expect;
 use super::guests::FILES;
@@ -46,7 +45,9 @@ impl Hosted {
                 kept
             })
         })?;
-        let (http, files) = (Component::new(engine, answering()?)?, Module::new(engine, FILES)?);
+        // The tests answer HTTP requests with it as well.
+        let answering = embed::component("http").map_err(Error::msg)?;
+        let (http, files) = (Component::new(engine, answering)?, Module::new(engine, FILES)?);
         Ok(Hosted { http, https, files, wasi, module: module.clone(), waiting })
     }
 
@@ -106,18 +107,4 @@ impl Hosted {
         expect(served.is_err() == (n % 17 == 0), "a trap for multiples of 17 only", &served)?;
         super::verified(&instance, &store)
     }
-}
-
-/// Returns a component that answers HTTP requests, which the tests have as well.
-fn answering() -> wprof::Result<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../spec-tests/tests/wasi2");
-    let read = || -> anyhow::Result<Vec<u8>> {
-        let mut module = fs::read(folder.join("http.wasm"))?;
-        let mut resolve = Resolve::default();
-        let package = resolve.push_str("http", &fs::read_to_string(folder.join("http.wit"))?)?;
-        let world = resolve.select_world(&[package], Some("program"))?;
-        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8, false)?;
-        ComponentEncoder::default().module(&module)?.validate(true).encode()
-    };
-    read().map_err(|error| Error::msg(format_args!("{}: {error}", folder.display())))
 }

@@ -19,33 +19,13 @@ use crate::{modules, output, progress};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct To(Format);
 
-/// The formats, with their names and what they are for.
-const FORMATS: [(Format, &str, &str); 12] = [
-    (Format::Folded, "folded", "One line per stack, for flamegraph.pl, inferno and similar tools"),
-    (Format::Flamegraph, "flamegraph", "A flame graph: an SVG image for any browser"),
-    (Format::Speedscope, "speedscope", "For https://www.speedscope.app"),
-    (Format::Pprof, "pprof", "For `go tool pprof` and everything else that reads it (gzipped)"),
-    (Format::Firefox, "firefox", "For https://profiler.firefox.com"),
-    (
-        Format::Chrome,
-        "chrome",
-        "Trace events for chrome://tracing and https://ui.perfetto.dev, with the time line",
-    ),
-    (Format::Cpuprofile, "cpuprofile", "V8's own, for the performance panels of Chromium and editors"),
-    (Format::Callgrind, "callgrind", "For callgrind_annotate and KCachegrind, by instruction and line"),
-    (Format::Lcov, "lcov", "Coverage of lines, functions and branches, for genhtml"),
-    (Format::Cobertura, "cobertura", "The same as Cobertura's XML, for CI"),
-    (Format::Csv, "csv", "A table of functions"),
-    (Format::Json, "json", "Everything in the profile, as one object"),
-];
-
 impl ValueEnum for To {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [To; FORMATS.len()] = {
-            let mut all = [To(Format::Json); FORMATS.len()];
+        const ALL: [To; Format::ALL.len()] = {
+            let mut all = [To(Format::Json); Format::ALL.len()];
             let mut at = 0;
             while at < all.len() {
-                all[at] = To(FORMATS[at].0);
+                all[at] = To(Format::ALL[at]);
                 at += 1;
             }
             all
@@ -54,8 +34,7 @@ impl ValueEnum for To {
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        let (_, name, what) = FORMATS.iter().find(|(format, ..)| *format == self.0)?;
-        Some(PossibleValue::new(*name).help(*what))
+        Some(PossibleValue::new(self.0.name()).help(self.0.purpose()))
     }
 }
 

@@ -49,8 +49,8 @@ pub(super) fn place<'m>(
 }
 
 impl CoreModule {
-    /// Returns its place in the profile of a component with several, before it ran.
-    pub(super) fn part(&self) -> ModulePart {
+    /// Returns what the profile of a component with several modules says of it, before it ran.
+    pub fn part(&self) -> ModulePart {
         ModulePart {
             name: self.module.name_in_component().unwrap_or_default().to_owned(),
             module_hash: self.module.hash(),

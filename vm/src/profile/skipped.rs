@@ -8,8 +8,8 @@
 //!   an independent sample: it does not matter to it what bursts can count.
 //! * Without sampled time a called function is expected to run once from check to check, as its graph and those of its callees say.
 //! * Skipped bursts have seen nothing. With sampled time, the checks that they stand for have as many instructions as others, and
-//!   these belong to the functions that have more time than what was counted accounts for; else to those in which bursts
-//!   were due, as their graphs say.
+//!   these belong to the functions that have more time than what was counted accounts for; else, or if other modules have run
+//!   checks as well, to those in which bursts were due, as their graphs say.
 //!
 //! Source: Kish, *Survey Sampling*, 1965, section 13.4 (nonresponse), and 12.3 (ratio estimates by an auxiliary variable).
 //! Oracle: exact profiles beside samples of the default configuration, in `vm/tests/profiles/unbiased_default.rs`.
@@ -22,7 +22,7 @@ use wprof_profiler::{BlockId, Callee, Profile, SkippedBursts, SkippedIn};
 
 use crate::runtime::burst::skipped_bursts::SkippedHere;
 use crate::runtime::burst::store_bursts::StoreBursts;
-use crate::runtime::instances::loaded::LoadedModule;
+use crate::runtime::instances::loaded::{self, LoadedModule};
 use crate::runtime::instances::store_opaque::StoreOpaque;
 
 /// The fewest samples of time by which instructions are divided among functions.
@@ -162,7 +162,10 @@ impl Counts<'_> {
             self.here.iter().filter(|(_, here)| here.bursts > 0).map(place).collect::<Ops>()
         };
         let known = seen.values().sum::<f64>() + unseen.values().sum::<f64>();
-        let (Some(times), true) = (times, known > 0.0) else { return by_place() };
+        // Checks are those of the whole store, instructions those of the module.
+        let is_only =
+            self.store.items.instances().iter().all(|other| loaded::same(&other.module, self.module));
+        let (Some(times), true) = (times.filter(|_| is_only), known > 0.0) else { return by_place() };
         let per_check = known / (self.bursts.checks_seen() as f64).max(1.0);
         let skipped = self.here.values().map(checks).sum::<f64>() * per_check;
         let (all, time) = (known + skipped, times.values().sum::<f64>());

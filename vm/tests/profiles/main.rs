@@ -14,6 +14,8 @@ mod contexts;
 mod deep_time;
 mod events;
 mod interesting_paths;
+#[path = "../shared/memory_file.rs"]
+mod memory_file;
 mod metrics;
 mod paths;
 mod phases;

@@ -2,11 +2,12 @@
 //! and traced apart from the others, and the merged profile is the whole program's.
 
 use std::collections::BTreeMap;
-use std::io::{Cursor, Write};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::Barrier;
 
-use wprof::profiler::{BurstLengths, Callee, ContextTree, Profile, ThreadProfile, TraceEvent, TraceReader};
+use wprof::profiler::{BurstLengths, Callee, ContextTree, Profile, ThreadProfile, TraceEvent};
 use wprof::*;
+
+use crate::memory_file::File;
 
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
@@ -40,20 +41,6 @@ const WAT: &str = r#"(module
 
 /// The rounds of each thread: threads with an odd number call `right`, others `left`.
 const ROUNDS: [i32; 4] = [10, 200, 3000, 45];
-
-/// An in-memory file.
-#[derive(Clone, Default)]
-struct File(Arc<Mutex<Vec<u8>>>);
-
-impl Write for File {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("no panic").write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 /// Runs a function of a store and its instance on several threads at once; returns the results in their order.
 fn on_threads<R: Send>(
@@ -221,11 +208,9 @@ fn traces_of_threads_are_their_own() -> Outcome {
         let profiles: Vec<Profile> = traced.iter().map(|(_, profile)| profile.clone()).collect();
         assert_apart_and_together(&profiles, &format!("traced, {strategy:?}"));
         for (file, profile) in traced {
-            let bytes = file.0.lock().expect("no panic").clone();
-            let mut reader = TraceReader::open(Cursor::new(bytes))?;
             let mut entered: BTreeMap<u32, u64> = BTreeMap::new();
-            for event in reader.events_from(0) {
-                if let TraceEvent::Enter(func) = event? {
+            for event in file.events() {
+                if let TraceEvent::Enter(func) = event {
                     *entered.entry(func).or_default() += 1;
                 }
             }

@@ -1,42 +1,15 @@
 //! Traces: a replay equals the run, in every tier and with every method.
 
 use std::collections::BTreeMap;
-use std::io::{Cursor, Write};
-use std::sync::{Arc, Mutex};
 
-use wprof::profiler::{Profile, TraceEvent, TraceMethod, TraceReader};
+use wprof::profiler::{Profile, TraceEvent, TraceMethod};
 use wprof::*;
 use wprof_jit::cfg;
 use wprof_jit::plan::SplitCfg;
 
+use crate::memory_file::File;
+
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
-
-/// An in-memory file.
-#[derive(Clone, Default)]
-struct File(Arc<Mutex<Vec<u8>>>);
-
-impl Write for File {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("no panic").write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl File {
-    fn events(&self) -> Vec<TraceEvent> {
-        let bytes = self.0.lock().expect("no panic").clone();
-        let mut reader = TraceReader::open(Cursor::new(bytes)).expect("a trace");
-        reader.events_from(0).collect::<std::result::Result<_, _>>().expect("a whole trace")
-    }
-
-    fn chunks(&self) -> usize {
-        let bytes = self.0.lock().expect("no panic").clone();
-        TraceReader::open(Cursor::new(bytes)).expect("a trace").chunk_count()
-    }
-}
 
 const METHODS: [Tracing; 4] = [
     Tracing::Best,
@@ -232,7 +205,7 @@ fn replayed_edges_are_those_of_the_profile() -> Outcome {
             let edges = replayed_edges(&module, &file.events());
             assert_eq!(edges, profiled_edges(&profile), "{n} {fails} {config:?}");
             assert!(edges.len() > 20 || n == 5, "{edges:?}");
-            chunks += file.chunks();
+            chunks += file.trace().chunk_count();
         }
     }
     assert!(chunks > 10_000, "{chunks}");
@@ -357,7 +330,7 @@ fn chunks_that_end_anywhere_follow_each_other() -> Outcome {
         store.record_trace(&module, "chunks", file.clone(), u64::MAX)?;
         instance.get_typed_func::<i32, i32>(&mut store, "run")?.call(&mut store, 80)?;
         store.finish_trace()?;
-        assert!(file.chunks() > 2, "{}", file.chunks());
+        assert!(file.trace().chunk_count() > 2, "{}", file.trace().chunk_count());
         assert_eq!(replayed_edges(&module, &file.events()), profiled_edges(&instance.profile(&store)?));
     }
     Ok(())
@@ -437,8 +410,7 @@ fn data_references_are_replayed_in_step() -> Outcome {
         assert_eq!(run.call(&mut store, 2).expect_err("beyond").trap(), Some(Trap::MemoryOutOfBounds));
         assert_eq!(run.call(&mut store, 0).expect_err("by zero").trap(), Some(Trap::IntegerDivisionByZero));
         store.finish_trace()?;
-        let bytes = file.0.lock().expect("no panic").clone();
-        let mut reader = TraceReader::open(Cursor::new(bytes))?;
+        let mut reader = file.trace();
         let steps: Vec<_> = reader.steps_from(0).collect::<std::result::Result<_, _>>()?;
         let touched = steps.iter().filter_map(|step| match step {
             TraceStep::Reference(r) => Some((r.access.kind, r.access.memory, r.address, r.bytes)),
@@ -474,7 +446,7 @@ fn a_limit_keeps_the_beginning() -> Outcome {
     let summary = store.finish_trace()?;
     assert!(summary.limit_reached && summary.bytes <= 2500, "{summary:?}");
     assert_eq!(file.0.lock().expect("no panic").len() as u64, summary.bytes);
-    assert!((1..30).contains(&file.chunks()), "{}", file.chunks());
+    assert!((1..30).contains(&file.trace().chunk_count()), "{}", file.trace().chunk_count());
     Ok(())
 }
 

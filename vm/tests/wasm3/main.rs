@@ -9,5 +9,7 @@ mod gc;
 mod host_objects;
 mod inlined_throws;
 mod js_strings;
+#[path = "../shared/memory_file.rs"]
+mod memory_file;
 mod shared_memory;
 mod waits;

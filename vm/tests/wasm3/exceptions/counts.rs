@@ -1,14 +1,13 @@
 //! Counts, contexts, bursts and traces are exact across throws.
 
 use std::collections::BTreeMap;
-use std::io::{Cursor, Write};
-use std::sync::{Arc, Mutex};
 
-use wprof::profiler::{BurstLengths, EdgeKind, Profile, TraceEvent, TraceReader};
+use wprof::profiler::{BurstLengths, EdgeKind, Profile, TraceEvent};
 use wprof::*;
 
 use super::Outcome;
 use super::sample::{expected, sample, strategies};
+use crate::memory_file::File;
 
 const ALL: [Collect; 6] = [
     Collect::AllEdges,
@@ -171,28 +170,10 @@ fn a_burst_without_end_sees_all_paths_and_calls_across_throws() -> Outcome {
     Ok(())
 }
 
-/// An in-memory file.
-#[derive(Clone, Default)]
-struct File(Arc<Mutex<Vec<u8>>>);
-
-impl Write for File {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("no panic").write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Returns, from a trace, how often each function is entered, and how often it is left by a return and otherwise.
 fn traced_ends(file: &File) -> BTreeMap<u32, (u64, u64)> {
-    let bytes = file.0.lock().expect("no panic").clone();
-    let mut reader = TraceReader::open(Cursor::new(bytes)).expect("a trace");
-    let events: Vec<TraceEvent> =
-        reader.events_from(0).collect::<std::result::Result<_, _>>().expect("a whole trace");
     let (mut ends, mut stack) = (BTreeMap::<u32, (u64, u64)>::new(), Vec::new());
-    for event in events {
+    for event in file.events() {
         match event {
             TraceEvent::Enter(func) => {
                 ends.entry(func).or_default().0 += 1;
@@ -234,8 +215,7 @@ fn a_traced_run_is_replayed_across_throws() -> Outcome {
                 assert_eq!(ends[&function.index], (function.calls(), stopped), "{:?}", function.name);
                 unwound += stopped;
             }
-            let bytes = file.0.lock().expect("no panic").clone();
-            chunks += TraceReader::open(Cursor::new(bytes))?.chunk_count();
+            chunks += file.trace().chunk_count();
         }
     }
     assert!(chunks > 100 && unwound > 500, "{chunks} {unwound}");
